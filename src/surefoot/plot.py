@@ -13,6 +13,7 @@ import numpy as np
 
 from surefoot._internal import checks
 from surefoot._internal.extras import extra
+from surefoot.parameters import Choice
 from surefoot.tune.study.opened_study import OpenedStudy, open_study
 from surefoot.tune.study.state import StudyState
 from surefoot.types import InvalidInput
@@ -24,7 +25,8 @@ with extra("tune"):
     from surefoot.tune.report.collect import collect
     from surefoot.tune.report.contents import Report
     from surefoot.tune.report.front_figure import front_figure
-    from surefoot.tune.report.plotting import BLUE
+    from surefoot.tune.report.plotting import BLUE, add_markers
+    from surefoot.tune.study.best_by_given import values_along
 
 if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
@@ -120,18 +122,15 @@ class StudyFigures:
             go.Contour(x=axes[0], y=axes[1], z=mean, colorscale="Viridis", name="predicted")
         )
         shown = [one for one in self.report.measured if x in one.params and y in one.params]
-        figure.add_scatter(
-            x=[one.params[x] for one in shown],
-            y=[one.params[y] for one in shown],
-            mode="markers",
-            name="measured",
-            marker={
-                "color": BLUE,
-                "line": {"width": 1, "color": "white"},
-                "symbol": ["circle-open" if one.outlier else "circle" for one in shown],
-            },
-            hovertext=[f"trial {one.number}: {one.value:.5g}" for one in shown],
-            hoverinfo="text",
+        add_markers(
+            figure,
+            [one.params[x] for one in shown],
+            [one.params[y] for one in shown],
+            [f"trial {one.number}: {one.value:.5g}" for one in shown],
+            "measured",
+            color=BLUE,
+            line={"width": 1, "color": "white"},
+            symbol=["circle-open" if one.outlier else "circle" for one in shown],
         )
         for axis, name in (("xaxis", x), ("yaxis", y)):
             values = axes[axis == "yaxis"]
@@ -146,30 +145,17 @@ class StudyFigures:
         )
 
     def _is_log(self, name: str) -> bool:
-        return bool(getattr(self.state.study_file.space.scale(name), "log", False))
+        return bool(getattr(self.state.study_file.space.named.parameters[name], "log", False))
 
     def _axis(self, name: str) -> list[Any]:
-        space = self.state.study_file.space
-        scale = space.scales.get(name)
-        low, high = getattr(scale, "low", None), getattr(scale, "high", None)
-        if scale is None or low is None or high is None:
-            numeric = [one for one in space.scales if hasattr(space.scales[one], "low")]
+        known = self.state.study_file.space.named.parameters
+        numeric = [one for one, parameter in known.items() if not isinstance(parameter, Choice)]
+        if name not in numeric:
             raise InvalidInput(
                 f"got {name!r}, expected a numeric parameter, one of {', '.join(numeric)}."
             )
-        if self._is_log(name):
-            values = np.geomspace(low, high, GRID)
-        else:
-            values = np.linspace(low, high, GRID)
-        values = np.clip(values, low, high)
-        if isinstance(low, int):
-            step = scale.step
-            whole = low + step * np.round((values - low) / step).astype(int)
-            return [int(one) for one in np.unique(np.minimum(whole, high))]
-        step = scale.step
-        if step:
-            values = np.unique(np.clip(low + step * np.round((values - low) / step), low, high))
-        return [float(one) for one in values]
+        values = values_along(known[name], np.linspace(0.0, 1.0, GRID))
+        return [one for one in values if one not in known[name].special]
 
 
 def study(source: OpenedStudy | Path | str) -> StudyFigures:

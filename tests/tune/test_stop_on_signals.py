@@ -230,8 +230,7 @@ def test_a_measurement_looks_at_the_signal_that_was_lost(tmp_path, kind):
 WORKER = """
 import os, subprocess, sys, time
 worker = subprocess.Popen(
-    [sys.executable, "-P", sys.argv[1], str(os.getpid()), "none.toml", "--rounds=1", "--run=r",
-     "--index=0", "--workers=1", "--kept=0,0"],
+    [sys.executable, "-P", sys.argv[1], str(os.getpid()), "{}"],
     stdin=subprocess.PIPE, start_new_session=True,
 )
 print(worker.pid, flush=True)
@@ -277,7 +276,7 @@ main()
 WORKER_PROCESS = """
 import runpy
 from surefoot.tune.workers.workers import SCRIPT
-sys.argv = [str(SCRIPT), str(os.getppid()), "--help"]
+sys.argv = [str(SCRIPT), str(os.getppid()), "{}"]
 runpy.run_path(str(SCRIPT), run_name="__main__")
 """
 

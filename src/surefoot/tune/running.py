@@ -106,7 +106,7 @@ def run(
     with usable_objective(
         study_file, lambda line: show(console, f"{line} at the end of the run"), backend == LOCAL
     ) as (objective, kept):
-        options: list[list[str]] = [[]] * (workers or 1)
+        options: list[dict[str, str]] = [{}] * (workers or 1)
         if backend != LOCAL:
             try:
                 names = check_workers(backend, study_file, workers)
@@ -114,7 +114,7 @@ def run(
                 if not _has_its_rounds(study_file, rounds):
                     raise
                 names = []
-            options = [[f"--backend={backend}", f"--name={name}"] for name in names]
+            options = [{"backend": backend, "name": name} for name in names]
         opened = create_study(study_file, sampler)
         trials = StudyTrials(
             opened=opened,
@@ -180,13 +180,13 @@ def _has_its_rounds(study_file: StudyFile, rounds: int | None) -> bool:
 def _tune(
     trials: StudyTrials,
     objective: Objective,
-    options: list[list[str]],
+    options: list[dict[str, str]],
     stop: Stop,
     kept: KeptProcesses,
     display: Observer,
 ) -> None:
     with set_up(trials.study_file, kept, stop, display.note):
-        if options == [[]]:
+        if options == [{}]:
             tune(trials, objective, stop, display)
         else:
             objective.close()  # each worker has its own

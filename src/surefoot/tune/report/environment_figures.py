@@ -16,6 +16,8 @@ from surefoot.tune.report.plotting import (
     AxisRange,
     add_band,
     add_curve,
+    add_line,
+    add_markers,
     add_measurements,
     add_points,
     new_figure,
@@ -121,13 +123,14 @@ def over_all_variables(report: Report, view: EnvironmentView) -> go.Figure:
     if view.level is not None:
         share = 100.0 * view.level
         inside = [index for index, end in enumerate(ends) if end < share]
-        figure.add_scatter(
-            x=[*(ends[index] for index in inside), share],
-            y=[*(means[index] for index in inside), means[inside[-1]]],
-            mode="lines",
-            name=f"the worst {share:g} % of environments",
-            line={"color": ORANGE, "width": 3, "shape": "hv"},
-            hoverinfo="skip",
+        add_line(
+            figure,
+            [*(ends[index] for index in inside), share],
+            [*(means[index] for index in inside), means[inside[-1]]],
+            f"the worst {share:g} % of environments",
+            color=ORANGE,
+            width=3,
+            shape="hv",
         )
         figure.add_vline(x=share, line={"color": ORANGE, "width": 1, "dash": "dot"})
     _mark_risk(figure, report, view)
@@ -141,18 +144,14 @@ def against_variable(report: Report, view: EnvironmentView, column: int) -> go.F
     figure = new_figure("", "", AxisRange.of([], [*means, report.value.mean], 0.1), **SMALL)
     for bad, colour in ((False, BLUE), (True, ORANGE)):
         shown = [index for index, one in enumerate(tail) if one is bad]
-        figure.add_scatter(
-            x=[view.points[index][column] for index in shown],
-            y=[means[index] for index in shown],
-            mode="markers",
-            marker={"color": colour, "size": 6 if bad else 4, "opacity": 0.8 if bad else 0.5},
-            hovertext=[
-                settings_html(dict(zip(view.names, view.points[index], strict=True)))
-                + f"<br>{interval_text(view.predicted[index])}"
-                for index in shown
-            ],
-            hoverinfo="text",
-        )
+        hover = [
+            settings_html(dict(zip(view.names, view.points[index], strict=True)))
+            + f"<br>{interval_text(view.predicted[index])}"
+            for index in shown
+        ]
+        x, y = [view.points[index][column] for index in shown], [means[index] for index in shown]
+        size, opacity = (6, 0.8) if bad else (4, 0.5)
+        add_markers(figure, x, y, hover, color=colour, size=size, opacity=opacity)
     figure.add_hline(y=report.value.mean, line={"color": ORANGE, "width": 1.5, "dash": "dash"})
     return figure
 

@@ -19,10 +19,13 @@ from surefoot.tune.report.plotting import (
     SYMBOLS,
     AxisRange,
     add_curve,
+    add_line,
+    add_markers,
     add_measurements,
     add_points,
     measured_value,
     new_figure,
+    shares,
 )
 
 # Weights of measurements, from outliers to those in full.
@@ -45,15 +48,8 @@ def convergence(report: Report) -> go.Figure:
     figure = new_figure("measurements", report.units.titled("recommendation's value"), axis)
     counts = [point.trials for point in history]
     add_curve(figure, counts, then, hover, name="predicted at that time", mode="lines+markers")
-    figure.add_scatter(
-        x=counts,
-        y=now,
-        mode="markers",
-        name="by the final model",
-        marker={"color": ORANGE, "symbol": "diamond-open", "size": 9, "line": {"width": 2}},
-        hovertext=hover,
-        hoverinfo="text",
-    )
+    diamond = {"color": ORANGE, "symbol": "diamond-open", "size": 9, "line": {"width": 2}}
+    add_markers(figure, counts, now, hover, "by the final model", **diamond)
     return figure
 
 
@@ -61,18 +57,12 @@ def left_to_gain(report: Report) -> go.Figure:
     """The probability that more than the gain of `[stop]` is left, over time."""
     counts = [point.trials for point in report.history]
     figure = new_figure("measurements", "probability", AxisRange(0.0, 1.0), **SMALL)
-    figure.add_scatter(
-        x=counts,
-        y=list(report.left_to_gain),
-        mode="lines+markers",
-        name="more is left",
-        line={"color": BLUE},
-        hovertext=[
-            f"after {count} measurements<br>probability {value:.3f}"
-            for count, value in zip(counts, report.left_to_gain, strict=True)
-        ],
-        hoverinfo="text",
-    )
+    hover = [
+        f"after {count} measurements<br>probability {value:.3f}"
+        for count, value in zip(counts, report.left_to_gain, strict=True)
+    ]
+    add_markers(figure, counts, list(report.left_to_gain), hover, "more is left", color=BLUE)
+    figure.data[-1].mode = "lines+markers"
     figure.add_hline(y=1.0 - report.confidence, line={"color": ORANGE, "dash": "dash"})
     return figure
 
@@ -102,49 +92,24 @@ def measurements(report: Report) -> go.Figure:
     figure = new_figure("trial", report.units.titled("measured"), axis)
     figure.add_hrect(y0=value.lower, y1=value.upper, fillcolor=BAND, line_width=0)
     figure.add_hline(y=value.mean, line={"color": BLUE, "width": 1.5})
-    figure.add_scatter(
-        x=[trial.number for trial in trials],
-        y=[axis.clip(value) for value in values],
-        mode="markers",
-        name="measurements",
-        showlegend=False,
-        marker={
-            "color": [1.0 if trial.weight is None else trial.weight for trial in trials],
-            "colorscale": WEIGHTS,
-            "cmin": 0,
-            "cmax": 1,
-            "colorbar": {
-                "orientation": "h",
-                "x": 1,
-                "xanchor": "right",
-                "y": 1.02,
-                "yanchor": "bottom",
-                "len": 160,
-                "lenmode": "pixels",
-                "thickness": 8,
-                "outlinewidth": 0,
-                "tickvals": [0, 0.5, 1],
-            },
-            "symbol": [SYMBOLS[axis.side(value)] for value in values],
-            "size": 9,
-            "line": {"color": ORANGE, "width": [2 if trial.outlier else 0 for trial in trials]},
-        },
-        hovertext=[trial_html(trial) for trial in trials],
-        hoverinfo="text",
-        customdata=values,
+    corner = {"x": 1, "xanchor": "right", "y": 1.02, "yanchor": "bottom"}
+    add_markers(
+        figure,
+        [trial.number for trial in trials],
+        [axis.clip(value) for value in values],
+        [trial_html(trial) for trial in trials],
+        color=[1.0 if trial.weight is None else trial.weight for trial in trials],
+        symbol=[SYMBOLS[axis.side(value)] for value in values],
+        size=9,
+        line={"color": ORANGE, "width": [2 if trial.outlier else 0 for trial in trials]},
+        **shares(WEIGHTS, orientation="h", len=160, lenmode="pixels", **corner),
     )
+    figure.data[-1].update(name="measurements", customdata=values)
     if report.failed:
-        figure.add_scatter(
-            x=[trial.number for trial in report.failed],
-            y=[0.03] * len(report.failed),
-            yaxis="y2",
-            mode="markers",
-            name="failed",
-            showlegend=False,
-            marker={"color": GREY, "symbol": "x", "size": 8},
-            hovertext=[trial_html(trial) for trial in report.failed],
-            hoverinfo="text",
-        )
+        numbers, hover = zip(*((one.number, trial_html(one)) for one in report.failed), strict=True)
+        low = [0.03] * len(numbers)
+        add_markers(figure, numbers, low, hover, color=GREY, symbol="x", size=8)
+        figure.data[-1].update(name="failed", yaxis="y2")
         # A second axis keeps them at the bottom whatever range the first one shows.
         figure.update_layout(yaxis2={"overlaying": "y", "range": [0, 1], "visible": False})
     if any(axis.side(value) for value in values):
@@ -297,25 +262,15 @@ def quantiles(report: Report) -> go.Figure:
     figure = new_figure(
         "quantile of a normal distribution", report.units.titled("measured − predicted"), axis
     )
-    figure.add_scatter(
-        x=normal,
-        y=line,
-        mode="lines",
-        name="normal noise",
-        line={"color": GREY, "dash": "dot"},
-        hoverinfo="skip",
-    )
-    figure.add_scatter(
-        x=normal,
-        y=[axis.clip(value) for value in residuals],
-        mode="markers",
-        name="residuals",
-        marker={
-            "color": [ORANGE if axis.side(value) else BLUE for value in residuals],
-            "symbol": [SYMBOLS[axis.side(value)] for value in residuals],
-            "size": 7,
-        },
-        hovertext=[f"residual {number(value)}" for value in residuals],
-        hoverinfo="text",
+    add_line(figure, normal, line, "normal noise", color=GREY, dash="dot")
+    add_markers(
+        figure,
+        normal,
+        [axis.clip(value) for value in residuals],
+        [f"residual {number(value)}" for value in residuals],
+        "residuals",
+        color=[ORANGE if axis.side(value) else BLUE for value in residuals],
+        symbol=[SYMBOLS[axis.side(value)] for value in residuals],
+        size=7,
     )
     return figure

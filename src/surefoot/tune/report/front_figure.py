@@ -10,7 +10,16 @@ import plotly.graph_objects as go
 from surefoot.integrations.optuna.front import Front, ParetoPoint
 from surefoot.tune.report.contents import Interval
 from surefoot.tune.report.formatting import interval_text, settings_html
-from surefoot.tune.report.plotting import BLUE, GREY, AxisRange, new_figure
+from surefoot.tune.report.plotting import (
+    BLUE,
+    GREY,
+    AxisRange,
+    add_line,
+    add_markers,
+    error_bars,
+    new_figure,
+    shares,
+)
 
 CERTAINTY = [[0.0, "#c3d9ef"], [1.0, "#174a7c"]]
 _BEYOND = {  # symbols at the border by the sides of both axes
@@ -50,49 +59,33 @@ def front_figure(
     _add_measured(figure, axes[x], axes[y], values[x], values[y])
     members = sorted(front, key=lambda one: one.values[x])
     others = [one for one in front.candidates if one not in members]
-    figure.add_scatter(
-        x=[one.values[x] for one in others],
-        y=[one.values[y] for one in others],
-        mode="markers",
-        name="dominated",
-        marker={"color": BLUE, "symbol": "circle-open", "size": 6},
-        hovertext=[_hover(one) for one in others],
-        hoverinfo="text",
-    )
+    dominated = _places(others, x, y)
+    add_markers(figure, *dominated, "dominated", color=BLUE, symbol="circle-open", size=6)
+    across, up, hover = _places(members, x, y)
     if len(front.names) == 2:
-        figure.add_scatter(
-            x=[one.values[x] for one in members],
-            y=[one.values[y] for one in members],
-            mode="lines",
-            line={"color": BLUE, "width": 1.5, "shape": "vh" if front.maximised[x] else "hv"},
-            showlegend=False,
-            hoverinfo="skip",
-        )
-    figure.add_scatter(
-        x=[one.values[x] for one in members],
-        y=[one.values[y] for one in members],
-        error_x=_bars(members, x),
-        error_y=_bars(members, y),
-        mode="markers",
-        name="front, with its intervals",
-        marker={
-            "color": [one.probability for one in members],
-            "colorscale": CERTAINTY,
-            "cmin": 0,
-            "cmax": 1,
-            "size": 10,
-            "line": {"color": BLUE, "width": 1},
-            "colorbar": {
-                "title": {"text": "probability to be optimal", "side": "right"},
-                "thickness": 8,
-                "outlinewidth": 0,
-                "tickvals": [0, 0.5, 1],
-            },
-        },
-        hovertext=[_hover(one) for one in members],
-        hoverinfo="text",
+        shape = "vh" if front.maximised[x] else "hv"
+        add_line(figure, across, up, color=BLUE, width=1.5, shape=shape)
+    add_markers(
+        figure,
+        across,
+        up,
+        hover,
+        "front, with its intervals",
+        color=[one.probability for one in members],
+        size=10,
+        line={"color": BLUE, "width": 1},
+        **shares(CERTAINTY, title={"text": "probability to be optimal", "side": "right"}),
     )
+    figure.data[-1].update(error_x=_bars(members, x), error_y=_bars(members, y))
     return figure
+
+
+def _places(
+    points: Sequence[ParetoPoint], x: str, y: str
+) -> tuple[list[float], list[float], list[str]]:
+    """Where points are, and their hover texts."""
+    across, up = ([one.values[name] for one in points] for name in (x, y))
+    return across, up, [_hover(one) for one in points]
 
 
 def front_text(front: Front) -> str:
@@ -119,33 +112,26 @@ def _add_measured(
 ) -> None:
     """Draw measurements as grey points."""
     pairs = list(zip(x, y, strict=True))
-    figure.add_scatter(
-        x=[across.clip(one) for one in x],
-        y=[up.clip(one) for one in y],
-        mode="markers",
-        name="measured",
-        visible=bool(pairs),
-        marker={
-            "color": GREY,
-            "opacity": 0.55,
-            "size": 5,
-            "symbol": [_BEYOND[across.side(one), up.side(other)] for one, other in pairs],
-        },
-        hovertext=[f"measured {one:.5g}, {other:.5g}" for one, other in pairs],
-        hoverinfo="text",
+    add_markers(
+        figure,
+        [across.clip(one) for one in x],
+        [up.clip(one) for one in y],
+        [f"measured {one:.5g}, {other:.5g}" for one, other in pairs],
+        "measured",
+        color=GREY,
+        opacity=0.55,
+        size=5,
+        symbol=[_BEYOND[across.side(one), up.side(other)] for one, other in pairs],
     )
+    figure.data[-1].visible = bool(pairs)
 
 
 def _bars(members: Sequence[ParetoPoint], name: str) -> dict[str, object]:
-    return {
-        "type": "data",
-        "symmetric": False,
-        "array": [one.upper[name] - one.values[name] for one in members],
-        "arrayminus": [one.values[name] - one.lower[name] for one in members],
-        "color": "rgba(63, 134, 200, 0.5)",
-        "thickness": 1.5,
-        "width": 0,
-    }
+    values, lower, upper = (
+        [ends[name] for ends in one]
+        for one in zip(*((one.values, one.lower, one.upper) for one in members), strict=True)
+    )
+    return error_bars(values, lower, upper, color="rgba(63, 134, 200, 0.5)", thickness=1.5, width=0)
 
 
 def _hover(one: ParetoPoint) -> str:

@@ -91,14 +91,62 @@ def new_figure(x_title: str, y_title: str, axis: AxisRange, **layout: Any) -> go
     return figure
 
 
+def add_markers(
+    figure: go.Figure,
+    x: Sequence[Any],
+    y: Sequence[Any],
+    hover: Sequence[str],
+    name: str = "",
+    **marker: Any,
+) -> None:
+    """Draw points with texts that are shown at them."""
+    figure.add_scatter(
+        x=x,
+        y=y,
+        mode="markers",
+        name=name,
+        showlegend=bool(name),
+        marker=marker,
+        hovertext=hover,
+        hoverinfo="text",
+    )
+
+
+def add_line(
+    figure: go.Figure, x: Sequence[Any], y: Sequence[Any], name: str = "", **line: Any
+) -> None:
+    """Draw a line that shows no text."""
+    figure.add_scatter(
+        x=x, y=y, mode="lines", name=name, showlegend=bool(name), line=line, hoverinfo="skip"
+    )
+
+
+def shares(colours: list[list[Any]], **place: Any) -> dict[str, Any]:
+    """Settings of markers that are coloured by numbers from 0 to 1, with a scale beside them."""
+    bar = {"thickness": 8, "outlinewidth": 0, "tickvals": [0, 0.5, 1], **place}
+    return {"colorscale": colours, "cmin": 0, "cmax": 1, "colorbar": bar}
+
+
+def error_bars(
+    values: Sequence[float], lower: Sequence[float], upper: Sequence[float], **line: Any
+) -> dict[str, Any]:
+    """Bars from lower to upper ends of intervals."""
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": [end - value for value, end in zip(values, upper, strict=True)],
+        "arrayminus": [value - end for value, end in zip(values, lower, strict=True)],
+        **line,
+    }
+
+
 def add_band(
     figure: go.Figure, lower: tuple[Any, Any], upper: tuple[Any, Any], shape: str = "linear"
 ) -> None:
     """Fill the area between two curves, each given as (x, y)."""
-    line = {"width": 0, "shape": shape}
-    edge = {"mode": "lines", "line": line, "showlegend": False, "hoverinfo": "skip"}
-    figure.add_scatter(x=upper[0], y=upper[1], **edge)
-    figure.add_scatter(x=lower[0], y=lower[1], fill="tonexty", fillcolor=BAND, **edge)
+    for x, y in (upper, lower):
+        add_line(figure, x, y, width=0, shape=shape)
+    figure.data[-1].update(fill="tonexty", fillcolor=BAND)
 
 
 def add_curve(
@@ -130,23 +178,10 @@ def add_points(
     hover: Sequence[str],
 ) -> None:
     """Draw predictions one by one with error bars, the marked ones in orange."""
-    figure.add_scatter(
-        x=x,
-        y=[interval.mean for interval in intervals],
-        mode="markers",
-        name=PREDICTED,
-        marker={"color": [ORANGE if one else BLUE for one in marked], "size": 10},
-        error_y={
-            "type": "data",
-            "symmetric": False,
-            "array": [interval.upper - interval.mean for interval in intervals],
-            "arrayminus": [interval.mean - interval.lower for interval in intervals],
-            "color": BLUE,
-            "thickness": 2,
-        },
-        hovertext=hover,
-        hoverinfo="text",
-    )
+    means, lower, upper = zip(*((one.mean, one.lower, one.upper) for one in intervals), strict=True)
+    colours = [ORANGE if one else BLUE for one in marked]
+    add_markers(figure, x, means, hover, PREDICTED, color=colours, size=10)
+    figure.data[-1].error_y = error_bars(means, lower, upper, color=BLUE, thickness=2)
 
 
 def add_measurements(
@@ -154,19 +189,16 @@ def add_measurements(
 ) -> None:
     """Draw measurements as grey points; those beyond the axis are triangles at its border."""
     values = [measured_value(trial) for trial in trials]
-    figure.add_scatter(
-        x=x,
-        y=[axis.clip(value) for value in values],
-        mode="markers",
-        name=name,
-        marker={
-            "color": GREY,
-            "opacity": 0.45,
-            "size": 5,
-            "symbol": [SYMBOLS[axis.side(value)] for value in values],
-        },
-        hovertext=[trial_html(trial) for trial in trials],
-        hoverinfo="text",
+    add_markers(
+        figure,
+        x,
+        [axis.clip(value) for value in values],
+        [trial_html(trial) for trial in trials],
+        name,
+        color=GREY,
+        opacity=0.45,
+        size=5,
+        symbol=[SYMBOLS[axis.side(value)] for value in values],
     )
 
 

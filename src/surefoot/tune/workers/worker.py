@@ -6,13 +6,10 @@ error. Lines on standard output are messages, which its parent shows.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import signal
 import sys
-from collections.abc import Sequence
-from pathlib import Path
 
 import optuna
 import torch
@@ -36,42 +33,28 @@ def _say(text: str) -> None:
     print(printable(text).replace("\n", " "), flush=True)
 
 
-def main(given: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(prog="worker_process.py PARENT")
-    parser.add_argument("study", type=Path)
-    parser.add_argument("--rounds", type=int, required=True)
-    parser.add_argument("--run", required=True)
-    parser.add_argument("--index", type=int, required=True)
-    parser.add_argument("--workers", type=int, required=True)
-    parser.add_argument("--kept", required=True)
-    parser.add_argument("--given", type=json.loads, default={})
-    parser.add_argument("--backend", default=LOCAL)
-    parser.add_argument("--name")
-    arguments = parser.parse_args(given)
+def main(given: str) -> int:
+    told = json.loads(given)
+    backend, index = told.get("backend", LOCAL), told["index"]
     # The workers choose configurations at the same time, on the same cores.
-    torch.set_num_threads(max(1, (os.cpu_count() or 1) // arguments.workers))
+    torch.set_num_threads(max(1, (os.cpu_count() or 1) // told["workers"]))
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    kept = KeptProcesses(*map(int, arguments.kept.split(",")))
+    kept = KeptProcesses(*told["kept"])
     import_model()
     OUTAGES.connected, OUTAGES.say = True, _say  # by the parent
     stop = Stop()
     try:
         with stop_on_signals(stop):
             with stop.interruptible():
-                study_file = StudyFile.load(arguments.study)
-                opened = create_study(study_file, worker=arguments.index)
-            trials = StudyTrials(
-                opened,
-                arguments.rounds,
-                arguments.run,
-                arguments.name or worker_name(arguments.index),
-                given=arguments.given,
-            )
+                study_file = StudyFile.load(told["study"])
+                opened = create_study(study_file, worker=index)
+            name = told.get("name", worker_name(index))
+            trials = StudyTrials(opened, told["rounds"], told["run"], name, given=told["given"])
             objective: Objective
-            if arguments.backend == LOCAL:
+            if backend == LOCAL:
                 objective = objective_of(study_file, kept)
             else:
-                objective = ClusterObjective(arguments.backend, arguments.name, study_file)
+                objective = ClusterObjective(backend, name, study_file)
             tune(trials, objective, stop, Observer(note=_say))
     except SurefootError as error:
         print(error, file=sys.stderr)

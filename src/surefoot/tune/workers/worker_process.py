@@ -41,4 +41,4 @@ if __name__ == "__main__":
     sys.path.append(str(pathlib.Path(__file__).resolve().parents[3]))
     from surefoot.tune.workers.worker import main
 
-    sys.exit(main(sys.argv[2:]))
+    sys.exit(main(sys.argv[2]))

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from surefoot.tune.measuring.kept_processes import KeptProcesses
@@ -45,21 +45,21 @@ class Worker:
         index: int,
         workers: int,
         kept: KeptProcesses,
-        options: Sequence[str],
+        options: Mapping[str, str],
     ) -> None:
         self._errors, self._messages = Tail(4096), queue.SimpleQueue[str]()
+        told = {
+            "study": str(trials.study_file.path),
+            "rounds": trials.rounds,
+            "run": trials.run,
+            "index": index,
+            "workers": workers,
+            "kept": kept.descriptors,
+            "given": dict(trials.given),
+            **options,
+        }
         self.process = subprocess.Popen(
-            [
-                *(sys.executable, "-P", str(SCRIPT), str(os.getpid())),
-                str(trials.study_file.path),
-                f"--rounds={trials.rounds}",
-                f"--run={trials.run}",
-                f"--index={index}",
-                f"--workers={workers}",
-                f"--kept={','.join(map(str, kept.descriptors))}",
-                f"--given={json.dumps(dict(trials.given))}",
-                *options,
-            ],
+            [sys.executable, "-P", str(SCRIPT), str(os.getpid()), json.dumps(told)],
             pass_fds=kept.descriptors,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -114,7 +114,7 @@ class Worker:
 
 def tune_with_workers(
     trials: StudyTrials,
-    options: Sequence[Sequence[str]],
+    options: Sequence[Mapping[str, str]],
     stop: Stop,
     kept: KeptProcesses,
     observer: Observer,
@@ -123,7 +123,7 @@ def tune_with_workers(
 
     Args:
         trials: The study's trials.
-        options: Options of `surefoot.tune.workers.worker` for each worker.
+        options: For each worker the `backend`, and its `name` there; none on this machine.
         stop: Ends the run after the running trials.
         kept: Where commands' processes are kept.
         observer: Called every now and then, when trials may have been recorded, and with a
