@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import os
 import sys
 from collections.abc import Generator, Iterator
@@ -28,8 +29,25 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+def of_each_day(number: int, cases: int) -> set[int]:
+    """Some of the cases of a test, spread so that those of a product of tables differ in each."""
+    step = next(n for n in range(max(cases // number, 1), cases + 2) if math.gcd(n, cases) == 1)
+    return {index * step % cases for index in range(min(number, cases))}
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Long tests are slow ones."""
+    """Long tests are slow ones, and all cases but some of a test that is marked `daily`."""
+    tables: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("daily"):
+            tables.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for cases in tables.values():
+        marker = cases[0].get_closest_marker("daily")
+        assert marker is not None
+        daily = of_each_day(marker.args[0], len(cases))
+        for index, item in enumerate(cases):
+            if index not in daily:
+                item.add_marker("long")
     for item in items:
         if item.get_closest_marker("long"):
             item.add_marker("slow")

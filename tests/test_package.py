@@ -44,3 +44,14 @@ def test_every_direct_dependency_is_declared() -> None:
     optional = {"matplotlib"}  # for `surefoot diagnose --plot tails.png`, which says so
     used = imported(ROOT / "src" / "surefoot") - {"surefoot"} - optional
     assert {NAMES.get(name, name) for name in used} <= declared
+
+
+@pytest.mark.parametrize(("number", "cases"), [(4, 12), (5, 19), (24, 97), (1, 2), (3, 2), (2, 6)])
+def test_the_cases_of_each_day_are_spread_over_a_table(request, number, cases):
+    of_each_day = request.config.pluginmanager.getplugin(str(ROOT / "conftest.py")).of_each_day
+    chosen = of_each_day(number, cases)
+    assert len(chosen) == min(number, cases)
+    assert max(chosen) < cases
+    for columns in (2, 3):  # of a product of tables, whose cases come column by column
+        if cases % columns == 0 and number >= columns:
+            assert {index % columns for index in chosen} == set(range(columns))

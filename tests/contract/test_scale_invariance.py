@@ -107,6 +107,7 @@ def cases(*names: str) -> list[Any]:
     ]
 
 
+@pytest.mark.daily(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("build", cases(*PLAIN, *RISKS))
 def test_rewards_in_another_unit_give_the_same_answers_to_the_last_bit(build: Build) -> None:
@@ -115,6 +116,7 @@ def test_rewards_in_another_unit_give_the_same_answers_to_the_last_bit(build: Bu
         assert run(build, reward) == known
 
 
+@pytest.mark.daily(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("build", cases("default", "given kernel", "value at risk", "worst case"))
 def test_coordinates_in_another_unit_give_the_same_answers(build: Build) -> None:

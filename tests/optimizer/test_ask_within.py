@@ -33,6 +33,7 @@ def told(**settings) -> sf.Optimizer:
     return optimizer
 
 
+@pytest.mark.daily(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("given", GIVEN)
 @pytest.mark.parametrize("measured", [0, 7])

@@ -79,6 +79,7 @@ def slow(*values: object) -> Any:
 class TestManyRewards:
     """A run does not depend on what is looked at, nor on being saved and loaded."""
 
+    @pytest.mark.daily(5)
     @pytest.mark.parametrize(
         ("build", "standardise", "estimator"),
         [

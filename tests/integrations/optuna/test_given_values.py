@@ -42,6 +42,7 @@ def study_of(given: BaseDistribution, values: list, **settings) -> optuna.Study:
     return study
 
 
+@pytest.mark.daily(4)
 @pytest.mark.slow
 @pytest.mark.parametrize(("given", "values"), KINDS)
 @pytest.mark.parametrize("how", ["enqueued", "waiting", "fixed"])
@@ -112,6 +113,7 @@ def test_a_given_value_with_rules_and_conditions():
         study.ask()
 
 
+@pytest.mark.daily(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("wider", [FloatDistribution(0.0, 2.0), FloatDistribution(0.5, 2.0)])
 def test_a_range_that_was_changed_is_searched(wider):
