@@ -585,7 +585,7 @@ class SurefootSampler(BaseSampler):
             found.numbers,
             found.configuration,
             by,
-            self._search.subject.over,
+            self._search.subject.predicted,
             declared=self._search.objectives,
         )
 

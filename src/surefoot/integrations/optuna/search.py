@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from surefoot.integrations.optuna.earlier_study import OlderStudy
     from surefoot.integrations.optuna.encoding import Encoding
     from surefoot.integrations.optuna.environment import StudyEnvironment
-    from surefoot.integrations.optuna.risk_over_environment import RiskOverEnvironment
+    from surefoot.integrations.optuna.predicted import Predicted, RiskOverEnvironment
     from surefoot.integrations.optuna.tracker import StudyTracker
     from surefoot.risks import Risk
     from surefoot.spaces import Box, Fidelity
@@ -58,9 +58,11 @@ class Subject:
         return None
 
     @property
-    def over(self) -> RiskOverEnvironment | None:
-        """The risk that is predicted, None where a prediction is of measurements."""
-        return None
+    def predicted(self) -> Predicted:
+        """The quantity of a configuration that is predicted."""
+        from surefoot.integrations.optuna.predicted import VALUE
+
+        return VALUE
 
     def optimizer_arguments(self, space: Box) -> dict[str, Any]:
         """Arguments of `robust_ucb` by name, for the encoded search space."""
@@ -84,8 +86,8 @@ class InEnvironment(Subject):
         return self.distribution
 
     @property
-    def over(self) -> RiskOverEnvironment:
-        from surefoot.integrations.optuna.risk_over_environment import RiskOverEnvironment
+    def predicted(self) -> RiskOverEnvironment:
+        from surefoot.integrations.optuna.predicted import RiskOverEnvironment
 
         return RiskOverEnvironment(self.distribution, self.risk)
 
@@ -112,8 +114,8 @@ class AtLevel(Subject):
         return StudyEnvironment.of_fidelity(self.quantity, self.levels)
 
     @property
-    def over(self) -> RiskOverEnvironment:
-        from surefoot.integrations.optuna.risk_over_environment import RiskOverEnvironment
+    def predicted(self) -> RiskOverEnvironment:
+        from surefoot.integrations.optuna.predicted import RiskOverEnvironment
         from surefoot.risks import Mean
 
         return RiskOverEnvironment(self.environment, Mean())

@@ -21,6 +21,7 @@ from surefoot.acquisition.scores import PolicyState
 from surefoot.beliefs import Belief
 from surefoot.beliefs.constraints import CONFIDENT, goal_of
 from surefoot.estimators.student_t import OUTLIER_WEIGHT
+from surefoot.integrations.optuna.predicted import VALUE, Environments, Predicted
 from surefoot.integrations.optuna.predictions import (
     OverEnvironment,
     PredictedConstraint,
@@ -28,7 +29,6 @@ from surefoot.integrations.optuna.predictions import (
     StudyDrift,
     StudyRecommendation,
 )
-from surefoot.integrations.optuna.risk_over_environment import RiskOverEnvironment
 from surefoot.optimizer.arguments import part_of
 from surefoot.regression.transforms import Chain
 from surefoot.types import InvalidInput, Objective
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from surefoot.integrations.optuna.encoding import Encoding
     from surefoot.spaces import Joint
 
-_CHUNK = 2**16  # points predicted at once
 _OF_95 = 1.96  # standard deviations of a 95 % interval
 
 _Arrays = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -56,7 +55,7 @@ class StudyBelief:
         trials: Numbers of the trials in the model, in the order in which they were read.
         configuration: Function that returns the configuration of a point (d,).
         by: Rule of the recommendation.
-        over: Environment of the study and the risk over it, if there is one.
+        predicted: Quantity of a configuration that is predicted.
         constant: Values of the parameters that do not vary, by name.
         branches: Function that returns the beliefs of the branches of a conditional search space,
             each with all parameters of its trials; none where all trials have the same ones.
@@ -78,7 +77,7 @@ class StudyBelief:
     trials: list[int]
     configuration: Callable[[Tensor], dict[str, Any]]
     by: By
-    over: RiskOverEnvironment | None = None
+    predicted: Predicted = VALUE
     constant: Mapping[str, Any] = field(default_factory=dict)
     branches: Callable[[], list[StudyBelief]] = list
     declared: Mapping[str, Objective] = field(default_factory=dict)
@@ -203,7 +202,7 @@ class StudyBelief:
         Raises:
             InvalidInput: If the configuration is not in the search space.
         """
-        if "drift" not in self.belief.effects or self.over is not None:
+        if "drift" not in self.belief.effects or not self.predicted.has_effects:
             return None
         times = self.belief.observations.times.cpu()
         known = [i for i in times.argsort().tolist() if not times[i].isnan()]
@@ -225,7 +224,7 @@ class StudyBelief:
         Raises:
             InvalidInput: If the configuration is not in the search space.
         """
-        if "worker" not in self.belief.effects or self.over is not None:
+        if "worker" not in self.belief.effects or not self.predicted.has_effects:
             return {}
         workers, names = self.belief.observations.workers, self.belief.observations.worker_names
         first = {worker: i for i, worker in reversed([*enumerate(workers.tolist())])}
@@ -539,8 +538,7 @@ class StudyBelief:
             InvalidInput: If a configuration is not in the search space, or the study has an
                 environment.
         """
-        if self.over is not None:
-            raise InvalidInput("the study has an environment, over which values vary.")
+        self.predicted.check_single("values")
         return self._array(self.belief.draws(self._points(settings), number, seed))
 
     @with_own_settings
@@ -577,8 +575,7 @@ class StudyBelief:
             InvalidInput: If the configuration is not in the search space, or the study has an
                 environment.
         """
-        if self.over is not None:
-            raise InvalidInput("the study has an environment, over which constraints vary.")
+        self.predicted.check_single("constraints")
         limits = self.belief.constraints.limits
         with torch.no_grad():
             predicted = self.belief.constraints.predict(self._points([params]))
@@ -592,7 +589,7 @@ class StudyBelief:
     def predict(
         self,
         settings: Sequence[Mapping[str, Any]],
-        environments: Sequence[Mapping[str, Any]] | None = None,
+        environments: Environments | None = None,
         at: Sequence[int] | None = None,
     ) -> _Arrays:
         """Predict values or risks without noise, at the time of the latest trial.
@@ -613,22 +610,12 @@ class StudyBelief:
             InvalidInput: If a configuration is not in the search space, an environment not in the
                 support, or a number not that of a trial in the model.
         """
-        x, over = self._points(settings), self.over
-        if over is None and environments is None:
-            return self._predicted(x, self._drift_at(at, len(x)))
-        if over is None:
-            raise _no_environment()
-        if environments is not None:
-            z = over.encoded(x, environments)
-            return self._predicted(self._joint.pairs(x, z))
-        z, weights = over.values()
-        rewards, risks = self.belief.in_units(Chain()), []
-        for chunk in x.split(max(1, _CHUNK // len(z))):
-            bounds = rewards.at_inputs(self._joint.points(chunk, z).flatten(0, 1))
-            risks.append([over.risk(each.reshape(len(chunk), len(z)), weights) for each in bounds])
-        ends = (self._units.inverse(torch.cat(each)) for each in zip(*risks, strict=True))
-        mean, *others = map(self._array, ends)
-        return mean, np.minimum(*others), np.maximum(*others)
+        x = self._points(settings)
+        if at is not None:
+            self.predicted.check_single("effects of conditions")
+        ends = self.predicted.at(self.belief, x, environments, self._drift_at(at, len(x)))
+        middle, lower, upper = map(self._array, ends)
+        return middle, lower, upper
 
     @with_own_settings
     def interval_of_run(self, params: Mapping[str, Any]) -> tuple[float, float]:
@@ -695,16 +682,11 @@ class StudyBelief:
             InvalidInput: If the study has no environment, or the configuration is not in the
                 search space.
         """
-        if self.over is None:
-            raise _no_environment()
-        z, weights = self.over.values()
-        ends = self._predicted(self._joint.points(self._points([params]), z)[0])
-        return OverEnvironment(z.numpy(), *ends, weights.numpy())
-
-    @property
-    def _joint(self) -> Joint:
-        """The space of a study with an environment."""
-        return self.belief.space  # type: ignore[return-value]
+        z, weights = self.predicted.values()
+        joint: Joint = self.belief.space  # type: ignore[assignment]
+        inputs = joint.points(self._points([params]), z)[0]
+        values, lower, upper = map(self._array, self.belief.at_inputs(inputs))
+        return OverEnvironment(z.numpy(), values, lower, upper, weights.numpy())
 
     def _points(self, settings: Sequence[Mapping[str, Any]]) -> Tensor:  # (n, dx)
         if isinstance(settings, Mapping | str) or not hasattr(settings, "__len__"):
@@ -739,11 +721,6 @@ class StudyBelief:
             return 0.0
         return self.belief.effects["drift"].mean[[self.trials.index(number) for number in trials]]
 
-    def _predicted(self, points: Tensor, offset: Tensor | float = 0.0) -> _Arrays:
-        """Predictions at encoded points (n, d), in the units and the direction of the study."""
-        mean, lower, upper = map(self._array, self.belief.at_inputs(points, offset))
-        return mean, lower, upper
-
     @property
     def _units(self) -> Chain:
         """Transformation from values of the study to rewards."""
@@ -756,9 +733,3 @@ class StudyBelief:
     @staticmethod
     def _array(values: Tensor) -> np.ndarray:
         return values.detach().cpu().numpy()
-
-
-def _no_environment() -> InvalidInput:
-    return InvalidInput(
-        "the study has no environment: pass `environment` and `risk` to its sampler."
-    )
