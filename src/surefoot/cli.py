@@ -31,9 +31,10 @@ with extra("tune"):
         StudyArgument,
         given_texts,
         one_line_errors,
+        probability,
+        study_errors,
+        whole,
     )
-    from surefoot._commands.terminal import confidence as _confidence
-    from surefoot._commands.terminal import integer as _integer
     from surefoot._commands.terminal import say as _say
     from surefoot.cli_words import GuessedWords
     from surefoot.tune.errors import INTERRUPTED, INVALID, STOPPED
@@ -85,20 +86,19 @@ def tune(
     study: StudyArgument,
     rounds: Annotated[
         int | None,
-        typer.Option(
-            parser=_integer(1),
-            metavar="INTEGER",
-            help="Stop at this many finished trials, earlier ones included. Overrides `rounds` of "
-            "the study file, for this run only.",
+        whole(
+            1,
+            "Stop at this many finished trials, earlier ones included. Overrides `rounds` of the "
+            "study file, for this run only.",
         ),
     ] = None,
     workers: Annotated[
         int | None,
-        typer.Option(
-            parser=_integer(1, 256),
-            metavar="INTEGER",
-            help="Configurations to measure at the same time, at most 256; by default 1, or one on "
-            "each worker of a cluster.",
+        whole(
+            1,
+            "Configurations to measure at the same time, at most 256; by default 1, or one on each "
+            "worker of a cluster.",
+            most=256,
             show_default=False,
         ),
     ] = None,
@@ -122,13 +122,10 @@ def tune(
     is stored before the next begins. Ctrl-C stops after the running trial (press it
     twice to stop at once), and the same command resumes later, also after a crash or kill -9.
     """
-    with one_line_errors():
-        import optuna
-
+    with study_errors():
         from surefoot.tune import run
         from surefoot.tune.display import rounds_text
 
-        optuna.logging.set_verbosity(optuna.logging.WARNING)
         others = followers(study, page, log, on_trial)
         outcome = run(
             study,
@@ -168,13 +165,10 @@ def check(
 
     Nothing is recorded. Runs `setup` and `teardown`, too.
     """
-    with one_line_errors():
-        import optuna
-
+    with study_errors():
         from surefoot.tune.check import check as check_once
         from surefoot.tune.measuring.measurement import Failure
 
-        optuna.logging.set_verbosity(optuna.logging.WARNING)
         checked = check_once(study, config, lambda text: _say(text, err=True), given_texts(given))
         _say("\n".join(checked.lines()))
         if isinstance(checked.result, Failure):
@@ -306,29 +300,20 @@ def compare(
         str, typer.Option("--b", metavar="CONFIG", help="The configuration that may be better.")
     ] = "recommended",
     runs: Annotated[
-        int,
-        typer.Option(
-            parser=_integer(1),
-            metavar="INTEGER",
-            help="Runs of each configuration, at most; earlier ones included.",
-        ),
+        int, whole(1, "Runs of each configuration, at most; earlier ones included.")
     ] = 40,
     slices: Annotated[
         int,
-        typer.Option(
-            parser=_integer(1),
-            metavar="INTEGER",
-            help="Cut each run into so many, of the samples that it prints one by one, each in a "
-            "pair of its own.",
+        whole(
+            1,
+            "Cut each run into so many, of the samples that it prints one by one, each in a pair "
+            "of its own.",
         ),
     ] = 1,
     confidence: Annotated[
         float,
-        typer.Option(
-            parser=_confidence,
-            metavar="NUMBER",
-            help="One minus the probability that a difference is found between equal "
-            "configurations.",
+        probability(
+            "One minus the probability that a difference is found between equal configurations."
         ),
     ] = 0.95,
     all_runs: Annotated[
@@ -348,12 +333,9 @@ def compare(
     environment, both runs of a pair have the same environment, and typical runs are compared, not
     the risk.
     """
-    with one_line_errors():
-        import optuna
-
+    with study_errors():
         from surefoot.tune import compare as compare_settings
 
-        optuna.logging.set_verbosity(optuna.logging.WARNING)
         result = compare_settings(
             study,
             a,
@@ -443,14 +425,11 @@ def import_(
     its parameters were changed: a parameter that is new there has its default in all earlier
     measurements, and those outside the present ranges are left out.
     """
-    with one_line_errors():
-        import optuna
-
+    with study_errors():
         from surefoot.tune import import_table
         from surefoot.tune.study.other_storage import is_storage
         from surefoot.tune.study.study_import import import_study
 
-        optuna.logging.set_verbosity(optuna.logging.WARNING)
         add = import_study if is_storage(table) else import_table
         done = add(study, table, lambda text: _say(text, err=True))
         many = "trial" if done.trials == 1 else "trials"

@@ -12,8 +12,9 @@ from surefoot._commands.terminal import (
     StudyArgument,
     given_texts,
     integer,
-    one_line_errors,
     say,
+    study_errors,
+    whole,
 )
 from surefoot.types import InvalidInput
 
@@ -43,10 +44,7 @@ def add_to(app: typer.Typer) -> None:
 
 def ask(
     study: StudyArgument,
-    count: Annotated[
-        int,
-        typer.Option("-n", parser=integer(1, 1000), metavar="INTEGER", help="How many."),
-    ] = 1,
+    count: Annotated[int, whole(1, "How many.", "-n", most=1000)] = 1,
     given: GivenOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -57,7 +55,7 @@ def ask(
     same time are alike, but for repeats of the best at the end. The study file needs no command.
     Exit code 1 when no round is left.
     """
-    with one_line_errors():
+    with study_errors():
         asked = _opened(study).ask(count, given_texts(given))
         if as_json:
             typer.echo(json.dumps([one.as_dict() for one in asked]))
@@ -92,7 +90,7 @@ def tell(
 
     Telling the same again changes nothing; another value of the same id is refused.
     """
-    with one_line_errors():
+    with study_errors():
         value, values = _split(given or [])
         opened = _opened(study)
         told = opened.tell(id, value, sem=sem, values=values, worker=worker, failed=failed)
@@ -113,14 +111,14 @@ def forget(
 
     A value that comes later can still be told.
     """
-    with one_line_errors():
+    with study_errors():
         for one in _opened(study).forget(ids):
             say(f"forgotten: {one.line}")
 
 
 def status(study: StudyArgument, as_json: JsonOption = False) -> None:
     """Print the progress and the configurations that wait to be told."""
-    with one_line_errors():
+    with study_errors():
         found = _opened(study).status()
         if as_json:
             typer.echo(json.dumps(found.as_dict()))
@@ -141,7 +139,7 @@ def predict(
     as_json: JsonOption = False,
 ) -> None:
     """Predict the values of configurations, with 95 % credible intervals."""
-    with one_line_errors():
+    with study_errors():
         from surefoot.tune.ask_tell.answers import prediction_as_dict, prediction_line
 
         opened = _opened(study)
@@ -172,7 +170,7 @@ def serve(
     Each gets a line with a JSON object, {"error": ..., "code": ...} if it is refused, with the exit
     code that the command would have. Ends with its input.
     """
-    with one_line_errors():
+    with study_errors():
         opened = _opened(study)
         if mcp:
             from surefoot.tune.ask_tell.mcp_server import run_mcp
@@ -185,11 +183,8 @@ def serve(
 
 
 def _opened(study: StudyArgument) -> AskTell:
-    import optuna
-
     from surefoot.tune.ask_tell.ask_tell import open_ask_tell
 
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
     return open_ask_tell(study)
 
 

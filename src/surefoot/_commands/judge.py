@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from surefoot._commands.terminal import confidence, integer, one_line_errors, say
+from surefoot._commands.terminal import one_line_errors, probability, say, whole
 
 DISCARDED = 3
 
@@ -33,26 +33,17 @@ def judge(
     maximize: Annotated[
         bool, typer.Option("--maximize", help="Larger measurements are better.")
     ] = False,
-    proposals: Annotated[
-        int | None,
-        typer.Option(
-            parser=integer(1), metavar="INTEGER", help="Proposals of a new session; 30 by default."
-        ),
-    ] = None,
+    proposals: Annotated[int | None, whole(1, "Proposals of a new session; 30 by default.")] = None,
     error: Annotated[
         float | None,
-        typer.Option(
-            parser=confidence,
-            metavar="NUMBER",
-            help="Probability that a new session keeps any change that is none; 0.05 by default.",
+        probability(
+            "Probability that a new session keeps any change that is none; 0.05 by default."
         ),
     ] = None,
     runs: Annotated[
         int | None,
-        typer.Option(
-            parser=integer(5),
-            metavar="INTEGER",
-            help="Runs of the incumbent in a new session, and of a proposal at most; 60 by default",
+        whole(
+            5, "Runs of the incumbent in a new session, and of a proposal at most; 60 by default"
         ),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print the decision only.")] = False,

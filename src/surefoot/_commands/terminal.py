@@ -8,7 +8,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from surefoot._internal.extras import extra
 
@@ -49,6 +49,16 @@ def given_texts(options: list[str] | None) -> dict[str, str]:
     return found
 
 
+def whole(least: int, help: str, *names: str, most: int | None = None, **given: Any) -> Any:
+    """An option with a whole number in a range."""
+    return typer.Option(*names, parser=integer(least, most), metavar="INTEGER", help=help, **given)
+
+
+def probability(help: str) -> Any:
+    """An option with a number between 0 and 1."""
+    return typer.Option(parser=confidence, metavar="NUMBER", help=help)
+
+
 def integer(least: int, most: int | None = None) -> Callable[[str | int], int]:
     """Read an integer in a range, from an option."""
     wanted = f"of at least {least}" if most is None else f"from {least} to {most}"
@@ -72,6 +82,16 @@ def confidence(text: str | float) -> float:
     if not 0 < number < 1:
         raise typer.BadParameter(f"got {text}, expected a number between 0 and 1, such as 0.95")
     return number
+
+
+@contextlib.contextmanager
+def study_errors() -> Iterator[None]:
+    """`one_line_errors` of what uses a study, about which Optuna says nothing but warnings."""
+    with one_line_errors():
+        import optuna
+
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        yield
 
 
 @contextlib.contextmanager

@@ -19,16 +19,15 @@ SURVIVAL = "share of larger deviations"
 
 
 @dataclass(frozen=True, eq=False)
-class Curves:
-    """The data of both panels: quantiles, and P(|y - median| > x) against x."""
+class Curve:
+    """Points or a line of one of both panels: quantiles, and P(|y - median| > x) against x."""
 
-    normal_quantiles: NDArray[np.float64]
-    values: NDArray[np.float64]
-    deviations: NDArray[np.float64]
-    survival: NDArray[np.float64]
-    tail_line: tuple[NDArray[np.float64], NDArray[np.float64]]
-    normal_line: tuple[NDArray[np.float64], NDArray[np.float64]]
-    fitted: NDArray[np.float64]
+    panel: int
+    name: str
+    x: NDArray[np.float64]
+    y: NDArray[np.float64]
+    style: str  # as Matplotlib has it: `.` for points, `-` and `--` for lines
+    colour: str
 
 
 def check_plot(path: Path) -> None:
@@ -55,17 +54,16 @@ def write_plot(
     """
     check_plot(path)
     curves = _curves(np.sort(values), diagnosis)
+    draw = _html if path.suffix.lower() == ".html" else _png
     with output_file(path) as partial:
-        if path.suffix.lower() == ".html":
-            _html(curves, diagnosis, name, partial)
-        else:
-            _png(curves, diagnosis, name, partial)
+        draw(curves, diagnosis, name, partial)
 
 
-def _curves(values: NDArray[np.float64], diagnosis: TailDiagnosis) -> Curves:
+def _curves(values: NDArray[np.float64], diagnosis: TailDiagnosis) -> list[Curve]:
     n = len(values)
     quantiles = special.ndtri((np.arange(1, n + 1) - 0.5) / n)
     scale = MAD_TO_SD * float(np.median(np.abs(values - np.median(values)))) or float(values.std())
+    fitted = np.median(values) + scale * quantiles
     deviations = np.sort(np.abs(values - np.median(values)))[::-1]
     survival = (np.arange(n) + 0.5) / n
     # On a log scale the bulk of the values would take most of the room.
@@ -73,19 +71,17 @@ def _curves(values: NDArray[np.float64], diagnosis: TailDiagnosis) -> Curves:
     deviations, survival = deviations[shown], survival[shown]
     threshold = deviations[min(diagnosis.tail_count, len(deviations) - 1)]
     reach = np.geomspace(threshold, deviations[0] * 1.5, 50)
-    share = diagnosis.tail_count / n
+    tail = diagnosis.tail_count / n * (reach / threshold) ** -diagnosis.tail_index
     grid = np.geomspace(deviations[-1], deviations[0], 200)
     normal = 2 * special.ndtr(-grid / scale)
     visible = normal > 0.1 / n
-    return Curves(
-        normal_quantiles=quantiles,
-        values=values,
-        deviations=deviations,
-        survival=survival,
-        tail_line=(reach, share * (reach / threshold) ** -diagnosis.tail_index),
-        normal_line=(grid[visible], normal[visible]),
-        fitted=np.median(values) + scale * quantiles,
-    )
+    return [
+        Curve(1, "values", quantiles, values, ".", POINTS),
+        Curve(1, "normal", quantiles, fitted, "--", NORMAL),
+        Curve(2, "deviations", deviations, survival, ".", POINTS),
+        Curve(2, "normal", grid[visible], normal[visible], "--", NORMAL),
+        Curve(2, "fitted tail", reach, tail, "-", LINE),
+    ]
 
 
 def _titles(diagnosis: TailDiagnosis) -> tuple[str, str]:
@@ -96,22 +92,19 @@ def _titles(diagnosis: TailDiagnosis) -> tuple[str, str]:
     )
 
 
-def _html(curves: Curves, diagnosis: TailDiagnosis, name: str, path: Path) -> None:
+def _html(curves: list[Curve], diagnosis: TailDiagnosis, name: str, path: Path) -> None:
     from plotly.graph_objects import Figure, Scatter
     from plotly.subplots import make_subplots
 
     figure: Figure = make_subplots(rows=1, cols=2, subplot_titles=_titles(diagnosis))
-    dots = {"color": POINTS, "size": 5}
-
-    def add(column: int, x: Any, y: Any, label: str, **style: Any) -> None:
-        figure.add_trace(Scatter(x=x, y=y, name=label, **style), row=1, col=column)
-
-    add(1, curves.normal_quantiles, curves.values, "values", mode="markers", marker=dots)
-    straight = {"mode": "lines", "line": {"color": NORMAL, "dash": "dash"}}
-    add(1, curves.normal_quantiles, curves.fitted, "normal", **straight)
-    add(2, curves.deviations, curves.survival, "deviations", mode="markers", marker=dots)
-    add(2, *curves.normal_line, "normal", showlegend=False, **straight)
-    add(2, *curves.tail_line, "fitted tail", mode="lines", line={"color": LINE})
+    for one in curves:
+        style: dict[str, Any] = {"mode": "markers", "marker": {"color": one.colour, "size": 5}}
+        if one.style != ".":
+            dash = "dash" if one.style == "--" else "solid"
+            style = {"mode": "lines", "line": {"color": one.colour, "dash": dash}}
+        again = (one.panel, one.name) == (2, "normal")  # the legend has it
+        trace = Scatter(x=one.x, y=one.y, name=one.name, showlegend=not again, **style)
+        figure.add_trace(trace, row=1, col=one.panel)
     figure.update_xaxes(title_text="quantiles of the normal", row=1, col=1)
     figure.update_yaxes(title_text=name, row=1, col=1)
     figure.update_xaxes(title_text=f"|{name} - median|", type="log", row=1, col=2)
@@ -120,17 +113,14 @@ def _html(curves: Curves, diagnosis: TailDiagnosis, name: str, path: Path) -> No
     figure.write_html(path, include_plotlyjs=True)
 
 
-def _png(curves: Curves, diagnosis: TailDiagnosis, name: str, path: Path) -> None:
+def _png(curves: list[Curve], diagnosis: TailDiagnosis, name: str, path: Path) -> None:
     figure = _matplotlib()(figsize=(11, 4.5), layout="constrained")
-    left, right = figure.subplots(1, 2)
-    left.plot(curves.normal_quantiles, curves.values, ".", color=POINTS, label="values")
-    left.plot(curves.normal_quantiles, curves.fitted, "--", color=NORMAL, label="normal")
-    left.set(xlabel="quantiles of the normal", ylabel=name)
-    right.loglog(curves.deviations, curves.survival, ".", color=POINTS, label="deviations")
-    right.loglog(*curves.normal_line, "--", color=NORMAL, label="normal")
-    right.loglog(*curves.tail_line, color=LINE, label="fitted tail")
-    right.set(xlabel=f"|{name} - median|", ylabel=SURVIVAL)
-    for axes, title in zip((left, right), _titles(diagnosis), strict=True):
+    panels = figure.subplots(1, 2)
+    for one in curves:
+        panels[one.panel - 1].plot(one.x, one.y, one.style, color=one.colour, label=one.name)
+    panels[0].set(xlabel="quantiles of the normal", ylabel=name)
+    panels[1].set(xlabel=f"|{name} - median|", ylabel=SURVIVAL, xscale="log", yscale="log")
+    for axes, title in zip(panels, _titles(diagnosis), strict=True):
         axes.set_title(title, fontsize=10)
         axes.legend(frameon=False)
     figure.suptitle(f"Tails of {name} ({diagnosis.n} values)")

@@ -44,14 +44,9 @@ def constraint_lines(
 def describe(name: str, one: PredictedConstraint) -> str:
     """A constraint in words: its limit, its prediction and its probability."""
     return (
-        f"{name}, {limit_text(one)}: {one.value:.5g} ({one.lower:.5g} to {one.upper:.5g}), "
+        f"{name}, {limit_words(one.limit)}: {one.value:.5g} ({one.lower:.5g} to {one.upper:.5g}), "
         f"holds with probability {probability_text(one.probability)}"
     )
-
-
-def limit_text(one: PredictedConstraint) -> str:
-    """A limit in words."""
-    return limit_words(one.limit)
 
 
 def limit_words(limit: Constraint) -> str:

@@ -13,16 +13,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from surefoot.tune.observer import Follower, NewTrials, Observer
 from surefoot.tune.output_file import WriteFailed, check_output
-from surefoot.tune.study.trial_attributes import (
-    PAIR,
-    failure_reason,
-    is_interrupted,
-    trial_constraints,
-    trial_environment,
-    trial_seconds,
-    trial_sem,
-    trial_worker,
-)
+from surefoot.tune.study.trial_attributes import PAIR, is_interrupted, record_of
 from surefoot.tune.study.trials import StudyTrials
 
 
@@ -76,15 +67,6 @@ def _event(trial: FrozenTrial) -> str:
 
 def _content(trial: FrozenTrial) -> dict[str, Any]:
     """What is known of a trial, without what it has none of."""
-    known = {
-        "value": trial.value,
-        "sem": trial_sem(trial),
-        "pair": trial.user_attrs.get(PAIR),
-        "worker": trial_worker(trial),
-        "seconds": trial_seconds(trial),
-        "failure": failure_reason(trial) or None,
-        "environment": trial_environment(trial) or None,
-        "constraints": trial_constraints(trial) or None,
-    }
+    known = {"value": trial.value, "pair": trial.user_attrs.get(PAIR), **record_of(trial)}
     given = {name: one for name, one in known.items() if one is not None}
     return {"number": trial.number, "params": trial.params, **given}

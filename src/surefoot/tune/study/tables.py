@@ -19,16 +19,7 @@ from surefoot.tune.output_file import check_output, output_file
 from surefoot.tune.plain_text import escaped, storable
 from surefoot.tune.study.opened_study import OpenedStudy
 from surefoot.tune.study.state import StudyState
-from surefoot.tune.study.trial_attributes import (
-    failure_reason,
-    is_interrupted,
-    trial_constraints,
-    trial_environment,
-    trial_seconds,
-    trial_sem,
-    trial_start,
-    trial_worker,
-)
+from surefoot.tune.study.trial_attributes import is_interrupted, record_of, trial_start
 from surefoot.types import InvalidInput, NotReady
 
 STANDARD_OUTPUT = "-"
@@ -97,7 +88,8 @@ def trial_table(state: StudyState) -> tuple[list[dict[str, Any]], list[str]]:
     variables = list(study_file.scheme.variables)
 
     def row(trial: FrozenTrial) -> dict[str, Any]:
-        environment, constraints = trial_environment(trial), trial_constraints(trial)
+        known = record_of(trial)
+        environment, constraints = known["environment"] or {}, known["constraints"] or {}
         return {
             "number": trial.number,
             "state": "interrupted" if is_interrupted(trial) else trial.state.name.lower(),
@@ -107,11 +99,9 @@ def trial_table(state: StudyState) -> tuple[list[dict[str, Any]], list[str]]:
             **{f"objective_{name}": constraints.get(name) for name in study_file.scheme.further},
             **{f"constraint_{name}": constraints.get(name) for name in study_file.constraints},
             "weight": weights.get(trial.number),
-            "sem": trial_sem(trial),
-            "worker": trial_worker(trial),
-            "failure": failure_reason(trial) or None,
+            **{name: known[name] for name in ("sem", "worker", "failure")},
             "start": trial_start(trial),
-            "seconds": trial_seconds(trial),
+            "seconds": known["seconds"],
         }
 
     columns = list(row(create_trial(state=TrialState.WAITING)))

@@ -106,6 +106,18 @@ def trial_worker(trial: FrozenTrial) -> str | None:
     return None if recorded is None else storable(str(recorded))
 
 
+def record_of(trial: FrozenTrial) -> dict[str, Any]:
+    """What is recorded of a trial's measurement beside its value; None for what it has none of."""
+    return {
+        "sem": trial_sem(trial),
+        "worker": trial_worker(trial),
+        "seconds": trial_seconds(trial),
+        "failure": failure_reason(trial) or None,
+        "environment": trial_environment(trial) or None,
+        "constraints": trial_constraints(trial) or None,
+    }
+
+
 def trial_start(trial: FrozenTrial) -> datetime | None:
     """When a trial began, None where it is unknown, as in a table without times."""
     unknown = TIME in trial.user_attrs and trial.user_attrs[TIME] is None
