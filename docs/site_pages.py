@@ -36,6 +36,7 @@ def elsewhere() -> dict[str, str]:
         f"{RESULTS}/papers/library_defaults.md": "results/library_defaults.md",
         "examples/sqlite/bench.py": "examples/bench.md",
         "examples/sqlite/sqlite.toml": "examples/sqlite.md",
+        "experiments/README.md": "experiments.md",
         "CHANGELOG.md": "changelog.md",
         "CONTRIBUTING.md": "contributing.md",
         "SECURITY.md": "security.md",
