@@ -19,7 +19,10 @@ from surefoot.tune import StudyFile
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
-    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "experiments/README.md")),
+    *(
+        ROOT / name
+        for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "experiments/README.md")
+    ),
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
 NOTES = sorted((ROOT / "notes").glob("*.md"))  # their examples belong to earlier versions

@@ -22,6 +22,7 @@ def _problem(dimension: int, seed: int):
     return score
 
 
+@pytest.mark.daily(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("dimension", [2, 6])
 @pytest.mark.parametrize("seed", range(2))

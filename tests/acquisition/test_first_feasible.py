@@ -30,6 +30,7 @@ VIOLATIONS = {
 }
 
 
+@pytest.mark.daily(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", VIOLATIONS)
 def test_a_constraint_holds_where_it_was_met(kind):

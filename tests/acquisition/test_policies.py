@@ -136,6 +136,7 @@ def test_what_a_policy_keeps_is_saved_and_only_choosing_changes_it(tmp_path: Pat
         assert float(one.ask().point) == 3 / 16
 
 
+@pytest.mark.daily(2)
 @pytest.mark.slow
 @every
 def test_it_is_passed_again_on_loading(name: str, tmp_path: Path) -> None:

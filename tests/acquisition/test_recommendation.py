@@ -80,6 +80,7 @@ def test_a_point_measured_several_times_is_not_passed_over_for_a_worse_predictio
     assert best.value == pytest.approx(1.0, abs=0.01)
 
 
+@pytest.mark.daily(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("limit", [None, 0.9])
 @pytest.mark.parametrize("number", [3, 12, 40])

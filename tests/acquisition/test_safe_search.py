@@ -82,6 +82,7 @@ def test_survival_reaches_further_with_what_was_explored_and_less_after_failures
     assert line(failed) - 0.4 < 0.6 * (line(more) - 0.4)
 
 
+@pytest.mark.daily(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("safe", ["limit", "survival"])
 def test_a_category_that_was_never_measured_is_not_asked_for_and_rules_hold(safe: str):

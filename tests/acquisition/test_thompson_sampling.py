@@ -244,6 +244,7 @@ def test_regret_falls_on_arms(name: str) -> None:
     assert missed[-50:].mean() < 0.3 * missed[:10].mean()
 
 
+@pytest.mark.daily(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["gp_ts, posterior", "bkb", "robust_ucb"])
 def test_regret_falls_in_a_box(name: str) -> None:

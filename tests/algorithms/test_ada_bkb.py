@@ -99,6 +99,7 @@ def test_the_points_are_those_of_the_paper(name: str) -> None:
 
 
 class TestPartition:
+    @pytest.mark.daily(1)
     @pytest.mark.slow
     @pytest.mark.parametrize("branching", [2, 3, 5])
     def test_cells_of_a_depth_cover_the_box(self, branching: int) -> None:
@@ -152,6 +153,7 @@ class TestPartition:
 
 
 class TestRuns:
+    @pytest.mark.daily(1)
     @pytest.mark.slow
     @pytest.mark.parametrize(
         "estimator",

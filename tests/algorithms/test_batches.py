@@ -19,6 +19,7 @@ KERNELS: dict[str, Callable[[], object]] = {
 
 
 class TestBatches:
+    @pytest.mark.daily(1)
     @pytest.mark.slow
     @pytest.mark.parametrize(
         ("kernel", "inclusion"),
@@ -84,6 +85,7 @@ class TestBatches:
             disturbed.tell(queries[0], y)
             alone.tell(queries[1], y)
 
+    @pytest.mark.daily(1)
     @pytest.mark.slow
     @pytest.mark.parametrize("failed", [True, False])
     def test_the_dictionary_grows_on_after_queries_are_forgotten(self, failed: bool) -> None:

@@ -32,6 +32,7 @@ from surefoot.estimators import Estimator
 cases = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 
 
+@pytest.mark.daily(2)
 @pytest.mark.slow
 @cases
 def test_with_everything_in_the_dictionary_the_arms_are_those_of_exact_gp_ucb(case: Case) -> None:
@@ -57,6 +58,7 @@ def test_with_everything_in_the_dictionary_the_arms_are_those_of_exact_gp_ucb(ca
     np.testing.assert_allclose(variance(sketch.optimizer), variance(exact), rtol=1e-7)
 
 
+@pytest.mark.daily(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "inclusion", "ridge"),
@@ -137,6 +139,7 @@ class TestFirstRound:
 class TestVarianceStarvation:
     """Figure 1: a function on [0, 1], k(x, x') = exp(-100 (x - x')^2), measured up to 1/2 only."""
 
+    @pytest.mark.daily(3)
     @pytest.mark.slow
     @pytest.mark.parametrize("seed", range(3))
     @pytest.mark.parametrize("evaluations", [6, 63, 215])
@@ -242,6 +245,7 @@ ESTIMATORS: dict[str, Estimator] = {
 }
 
 
+@pytest.mark.daily(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("estimator", ESTIMATORS.values(), ids=ESTIMATORS)
 def test_every_estimator_finds_a_good_arm_on_a_sketch(estimator: Estimator) -> None:

@@ -80,6 +80,7 @@ def test_a_related_run_halves_the_error_in_other_units() -> None:
     assert error(optimizer) < 0.5 * error(told(None))
 
 
+@pytest.mark.daily(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_an_unrelated_run_is_left_out(seed: int) -> None:

@@ -113,6 +113,7 @@ def check_adaptive(
     check_counts(info, found)
 
 
+@pytest.mark.daily(4)
 @pytest.mark.slow
 @cases
 @alphas
@@ -140,6 +141,7 @@ def test_truncation_is_algorithm_1_with_the_width_of_theorem_1(
     np.testing.assert_allclose([info.threshold for info in infos], b, rtol=1e-12)
 
 
+@pytest.mark.daily(4)
 @pytest.mark.slow
 @cases
 @in_pairs
@@ -164,6 +166,7 @@ def test_adaptive_truncation_in_exact_features_is_algorithm_2(
     Geometry(variance, log_det, beta).check(optimizer, info)
 
 
+@pytest.mark.daily(2)
 @pytest.mark.slow
 @waving
 @in_pairs

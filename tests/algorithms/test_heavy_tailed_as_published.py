@@ -79,6 +79,7 @@ def check(
     return not found.kept.all()
 
 
+@pytest.mark.daily(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "nodes", "lengthscale"),
@@ -104,6 +105,7 @@ def test_quadrature_has_a_cosine_and_a_sine_of_every_node(
     assert cut
 
 
+@pytest.mark.daily(2)
 @pytest.mark.slow
 @in_pairs
 def test_a_dictionary_drawn_every_round_has_a_feature_for_each_arm(

@@ -103,6 +103,7 @@ def check_likely(known: reference.Round, x: int, z: int, lacing: np.ndarray) -> 
 class TestVUcb:
     """Algorithm 1."""
 
+    @pytest.mark.daily(6)
     @pytest.mark.slow
     def test_asks_what_algorithm_1_asks(self, case: Case, level: Fraction) -> None:
         def check(known: reference.Round, x: int, z: int) -> None:
@@ -172,6 +173,7 @@ def test_the_best_round_can_be_recommended(make: Any) -> None:
     assert optimizer.recommend().point.tolist() == max(rounds)[1]
 
 
+@pytest.mark.daily(6)
 @pytest.mark.slow
 @cases
 @levels

@@ -116,6 +116,7 @@ RISKS: dict[str, tuple[Risk, ScorePolicy, Callable[[np.ndarray, np.ndarray], np.
 }
 
 
+@pytest.mark.daily(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RISKS)
 def test_regret_is_at_most_twice_the_reach_of_what_is_measured(name: str) -> None:

@@ -51,6 +51,7 @@ def test_spikes_hardly_move_a_robust_mean(estimator: object, seed: int) -> None:
     assert errors[0] < 0.1 * errors[1]
 
 
+@pytest.mark.daily(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, *[pytest.param(s, marks=pytest.mark.slow) for s in (1, 2)]])
 def test_the_default_learns_through_spikes(seed: int) -> None:
@@ -118,6 +119,7 @@ def test_skewed_noise_does_not_hide_the_optimum() -> None:
     assert float(truth(optimizer.recommend().point)) > 0.85
 
 
+@pytest.mark.daily(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("share", [0.55, 0.9])
 def test_mostly_equal_rewards_with_spikes(share: float) -> None:

@@ -137,6 +137,7 @@ class TestCheapAdaptiveTruncationIsTheLiteralOne:
             info = optimizer.tell(int(arm), float(y))
             heavy.check(optimizer, info, features(optimizer)[pulled[:t]], root)
 
+    @pytest.mark.daily(1)
     @pytest.mark.slow
     @roots
     @given(heavy=HEAVY)

@@ -80,6 +80,7 @@ def test_outliers_belong_to_the_mean_alone() -> None:
     assert found["mean"].lower <= 3.0 - 0.8 <= found["mean"].upper < 2.9
 
 
+@pytest.mark.daily(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("estimand", ESTIMANDS)
 def test_the_setting_is_reported_saved_and_does_not_change_the_run(

@@ -80,6 +80,7 @@ class TestUnusualRewards:
             scaled.belief().weights, plain.belief().weights, rtol=1e-2, atol=1e-2
         )
 
+    @pytest.mark.daily(2)
     @pytest.mark.slow
     @pytest.mark.parametrize(
         ("space", "sentinel"),

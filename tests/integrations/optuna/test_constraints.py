@@ -83,6 +83,7 @@ class TestSearch:
         assert sum(before) >= 8  # of 16
         assert sum(ours) <= 0.6 * sum(before)
 
+    @pytest.mark.daily(1)
     @pytest.mark.parametrize("observed", [False, True])
     def test_an_initial_design_under_an_environment(self, observed: bool) -> None:
         def objective(trial: Trial) -> float:

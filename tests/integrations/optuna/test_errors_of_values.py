@@ -43,6 +43,7 @@ def test_an_inaccurate_value_is_no_outlier_and_draws_no_recommendation():
     assert abs(belief.recommend().params["x"] - 0.4) < 0.1
 
 
+@pytest.mark.daily(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("sem", [-0.5, float("nan"), "0.5", True])
 def test_a_wrong_error_is_left_out_with_a_warning(sem):

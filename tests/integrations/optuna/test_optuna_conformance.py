@@ -48,6 +48,7 @@ class TestSurefootSampler(
     def sampler(self) -> Callable[[], BaseSampler]:
         return lambda: SurefootSampler(seed=0)
 
+    @pytest.mark.daily(2)
     @pytest.mark.parametrize(("x_distribution", "y_distribution"), beside_the_next(NUMERICAL))
     def test_sample_relative_numerical(
         self,

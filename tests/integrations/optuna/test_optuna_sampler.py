@@ -448,6 +448,7 @@ def test_finite_values_of_any_size_are_measurements() -> None:
     assert study.sampler.belief(study).recommend().params["x"] < 0.8
 
 
+@pytest.mark.daily(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_the_chance_of_a_gain_needs_no_noise(seed: int) -> None:

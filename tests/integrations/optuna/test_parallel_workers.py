@@ -58,6 +58,7 @@ def test_in_a_finite_space_everything_may_be_running() -> None:
     assert len({*chosen}) == 4
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("space", [LINE, SMALL])
 def test_workers_that_choose_at_once_part(space: dict, monkeypatch: pytest.MonkeyPatch) -> None:
     workers = Workers(space, 2, 9)

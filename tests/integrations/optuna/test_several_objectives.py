@@ -38,15 +38,10 @@ def asked(study: optuna.Study, number: int) -> list[dict[str, Any]]:
     return [study.ask(UNIT).params for _ in range(number)]
 
 
-@pytest.fixture(scope="module")
-def searched() -> optuna.Study:
-    study = study_of()
-    study.optimize(measured, 16)
-    return study
-
-
-@pytest.mark.slow
-def test_the_search_is_along_the_whole_front(searched: optuna.Study) -> None:
+@pytest.mark.long
+def test_the_search_is_along_the_whole_front() -> None:
+    searched = study_of()
+    searched.optimize(measured, 16)
     later = [trial.params for trial in searched.trials[8:]]
     near = [one["x"] for one in later if abs(one["y"] - 0.3) < 0.1]
     assert len(near) >= 5
@@ -55,13 +50,15 @@ def test_the_search_is_along_the_whole_front(searched: optuna.Study) -> None:
 
 
 @pytest.mark.slow
-def test_directions_are_those_of_the_study(searched: optuna.Study) -> None:
+def test_directions_are_those_of_the_study() -> None:
+    searched = study_of()
+    searched.optimize(measured, 9)
     turned = optuna.create_study(
         directions=["maximize", "maximize"],
         sampler=SurefootSampler(seed=0, search_space=UNIT, initial=6),
     )
     turned.optimize(lambda trial: (-measured(trial)[0], values(trial.params)[1]), 9)
-    assert [t.params for t in turned.trials] == [t.params for t in searched.trials[:9]]
+    assert [t.params for t in turned.trials] == [t.params for t in searched.trials]
 
 
 @pytest.mark.slow

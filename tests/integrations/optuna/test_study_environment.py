@@ -93,6 +93,7 @@ def belief():
 
 
 class TestTrials:
+    @pytest.mark.daily(1)
     @pytest.mark.slow
     def test_the_setting_is_a_parameter_and_the_environment_is_recorded(self, undisturbed) -> None:
         among, trials = undisturbed
@@ -100,6 +101,7 @@ class TestTrials:
             assert set(params) == {"x"}
             assert environment["load"] in LOADS.tolist() or among is UNIFORM
 
+    @pytest.mark.daily(1)
     @pytest.mark.slow
     def test_a_pickled_sampler_goes_on_with_the_same_run(self, undisturbed) -> None:
         environment, trials = undisturbed
@@ -144,7 +146,7 @@ class TestTrials:
         study.optimize(chosen, 3)
         assert sampler.belief(study).trials == [0, 1, 2]
 
-    @pytest.mark.slow
+    @pytest.mark.long
     def test_parallel_trials_are_spread_out(self) -> None:
         study = filled(UNIFORM)
         trials = [study.ask(SPACE) for _ in range(2)]
