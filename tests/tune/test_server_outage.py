@@ -149,16 +149,16 @@ def test_what_is_refused_is_done_again_until_it_is_accepted():
             raise errors.pop()
         return "done"
 
-    outages = outages_of(time, said)
-    assert outages.until_accepted(do, lambda error: "refused") == "done"
-    assert time.slept == [1.0, 2.0]
+    outages, undone = outages_of(time, said), []
+    assert outages.overcome(do, lambda _: "refused", lambda: undone.append(len(errors))) == "done"
+    assert (time.slept, undone) == ([1.0, 2.0], [1, 0])
     assert said == [
         "refused; trying again for 10 minutes",
         "the storage accepts statements again",
     ]
     errors.append(ValueError())
     with pytest.raises(ValueError):
-        outages.until_accepted(do, str)
+        outages.overcome(do, str)
     assert len(time.slept) == 2
 
 

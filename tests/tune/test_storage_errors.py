@@ -173,3 +173,15 @@ def test_the_progress_is_shown_wherever_the_database_fails_once(write_study, sta
         progress.update()
         assert len(progress._trials.opened.recommended) == 1
         assert statements.count > number
+
+
+@pytest.mark.slow
+def test_a_study_is_opened_wherever_the_database_fails_once(write_study, statements):
+    path = write_study()
+    trials_of(path)
+    statements.count = 0
+    trials_of(path)
+    for number, by in moments(statements.count):
+        statements.count, statements.disturbed, statements.by = 0, number, by
+        assert trials_of(path).opened.state().trials == ()
+        assert statements.count > number

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import itertools
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,7 +23,7 @@ from surefoot.tune.plain_text import shown
 from surefoot.tune.study.compatibility import DEFINITION, check_compatible, definition
 from surefoot.tune.study.failures import without_measurement
 from surefoot.tune.study.other_storage import is_storage, study_in
-from surefoot.tune.study.server_outage import OUTAGES, is_disconnection
+from surefoot.tune.study.server_outage import OUTAGES
 from surefoot.tune.study.state import StudyState
 from surefoot.tune.study.storage import (
     Location,
@@ -44,7 +43,6 @@ if TYPE_CHECKING:
     from surefoot.integrations.optuna import StudyBelief, StudyRecommendation
 
 Result = TypeVar("Result")
-DISCONNECTIONS = 10  # in a row, after which a connection that is ended is an error
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,25 +145,13 @@ class OpenedStudy:
         Raises:
             StorageFailed: If the storage fails.
         """
-        times = itertools.count()
 
-        def afresh() -> Result:
-            if next(times):
-                self.storage.remove_session()  # with its transaction, which cannot go on
-                before()
-            return do()
-
-        def connected() -> Result:
-            for _ in range(DISCONNECTIONS):
-                try:
-                    return afresh()
-                except Exception as error:  # Optuna and surefoot raise their own from the driver's
-                    if not is_disconnection(error):
-                        raise
-            return afresh()
+        def undo() -> None:
+            self.storage.remove_session()  # with its transaction, which cannot go on
+            before()
 
         with storage_errors(self.location, doing):
-            return OUTAGES.until_accepted(connected, partial(refused, self.location, doing))
+            return OUTAGES.overcome(do, partial(refused, self.location, doing), undo)
 
     def lock(
         self, sleep: Callable[[float], None] = time.sleep
@@ -222,8 +208,17 @@ def create_study(
         StudyFileError: If the storage holds another study, which is left unchanged.
         StorageFailed: If the storage cannot be read or written.
     """
-    name, location = study_file.study.name, locate(study_file)
-    with storage_errors(location, "opening the study"), study_lock(location):
+    location, doing = locate(study_file), "opening the study"
+    return OUTAGES.overcome(
+        partial(_create_study, location, sampler, worker, doing), partial(refused, location, doing)
+    )
+
+
+def _create_study(
+    location: Location, sampler: BaseSampler | None, worker: int, doing: str
+) -> OpenedStudy:
+    study_file, name = location.study_file, location.study_file.study.name
+    with storage_errors(location, doing), study_lock(location):
         storage = connect(location, create=True)
         names = study_names(storage, location)
         if names and name not in names and location.file is not None:

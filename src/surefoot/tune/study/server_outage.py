@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 import threading
 import time
@@ -17,6 +18,7 @@ Result = TypeVar("Result")
 PATIENCE = 600.0  # seconds without a connection, after which a run ends
 PAUSE = 1.0  # seconds before a second attempt; each pause is twice as long as the last one
 LONGEST_PAUSE = 15.0
+DISCONNECTIONS = 10  # in a row, after which a connection that is ended is an error
 _ABORTED = "25P02"  # SQLSTATE of a statement after one in its transaction that was refused
 ANSWERS, ACCEPTS = "the storage answers again", "the storage accepts statements again"
 # Time limits on statements and locks, deadlocks, serialization: SQLSTATE of PostgreSQL, numbers of
@@ -43,7 +45,7 @@ class Outages:
 
     Every use of a pool with `pool_pre_ping` opens a new connection if the server has closed the
     old one, and connecting is repeated. What an outage interrupts in a transaction fails and is
-    done again by `OpenedStudy.attempt`, and so is what the database has refused for now.
+    done again by `overcome`, and so is what the database has refused for now.
 
     Args:
         clock: The present time, in seconds.
@@ -100,19 +102,41 @@ class Outages:
         """
         return self._until(ANSWERS, connect, lambda error: True, describe)
 
-    def until_accepted(
-        self, do: Callable[[], Result], describe: Callable[[BaseException], str]
+    def overcome(
+        self,
+        do: Callable[[], Result],
+        describe: Callable[[BaseException], str],
+        before: Callable[[], None] = lambda: None,
     ) -> Result:
-        """Result of `do`; while the database refuses its statements for now, it is called again.
+        """Result of `do`, which is called again where the database fails for a while.
+
+        That is at once where it ends the connection, and after a while where it refuses statements.
 
         Args:
-            do: Uses the storage; what it has written before an error, it may write again.
+            do: Uses the storage.
             describe: Describes the storage and an error, without passwords.
+            before: Called before each further time, to undo what the last one has written.
 
         Raises:
-            Exception: Another error, or the last one after `PATIENCE` seconds.
+            Exception: Another error, or the last one after `PATIENCE` seconds or `DISCONNECTIONS`.
         """
-        return self._until(ACCEPTS, do, is_refusal, describe)
+        times = itertools.count()
+
+        def afresh() -> Result:
+            if next(times):
+                before()
+            return do()
+
+        def connected() -> Result:
+            for _ in range(DISCONNECTIONS):
+                try:
+                    return afresh()
+                except Exception as error:  # Optuna and surefoot raise their own from the driver's
+                    if not is_disconnection(error):
+                        raise
+            return afresh()
+
+        return self._until(ACCEPTS, connected, is_refusal, describe)
 
     def _until(
         self,
