@@ -10,7 +10,7 @@ import torch
 import surefoot as sf
 from reference import gaussian_process, guarded, risk
 from reference.covariance import squared_exponential
-from surefoot.acquisition import Guarded, UpperConfidenceBound
+from surefoot.acquisition import BoundsOf, Guarded, UpperConfidenceBound
 from surefoot.widths import constant
 
 LINE = np.linspace(0.0, 1.0, 15)[:, None]
@@ -122,6 +122,41 @@ def test_any_policy_may_be_guarded(tmp_path) -> None:
     loaded = sf.Optimizer.load(tmp_path / "run")
     assert loaded.policy == optimizer.policy
     assert loaded.ask().arm == optimizer.ask().arm
+
+
+MOMENT = sf.Moment(alpha=1.0, bound=3.0)
+PROVED = [
+    (sf.Truncation(MOMENT), sf.widths.truncated_uniform(MOMENT, 2.0)),
+    (sf.estimators.LeverageTruncation(MOMENT), sf.widths.leverage_truncated(MOMENT, 2.0)),
+]
+
+
+@pytest.mark.parametrize(("estimator", "width"), PROVED, ids=["truncation", "leverage"])
+def test_bounds_of_another_estimator_are_those_of_a_run_with_it(estimator: Any, width: Any) -> None:
+    bounds = BoundsOf(estimator, width)
+    robust = sf.algorithms.robust_ucb(
+        sf.Arms(LINE), KERNEL, ridge=RIDGE, policy=Guarded(slack=1.0, bounds=bounds)
+    )
+    other = sf.Optimizer(sf.Arms(LINE), KERNEL, estimator=estimator, width=width, ridge=RIDGE)
+    points = torch.from_numpy(LINE)
+    for arm, error in zip(played(UpperConfidenceBound(), 2.0), 30.0 * noise(25) ** 3, strict=True):
+        for optimizer in (robust, other):
+            optimizer.tell(arm, float(np.sin(6.0 * LINE[arm, 0]) + error))
+        ends, expected = bounds(robust.belief()).ends(points), other.belief().ends(points)
+        torch.testing.assert_close(torch.stack([*ends]), torch.stack([*expected]))
+        query = robust.ask()
+        low, high = ends.lower.numpy()[:, None], ends.upper.numpy()[:, None]
+        assert guarded.is_certified(low, high, lambda f: float(f[0]), query.arm, 0, 1.0 + 1e-9)
+        robust.forget(query, failed=False)
+
+
+def test_pending_queries_narrow_them() -> None:
+    bounds = BoundsOf(*PROVED[0])
+    optimizer = sf.algorithms.robust_ucb(
+        sf.Arms(LINE), KERNEL, ridge=RIDGE, policy=Guarded(slack=0.0, bounds=bounds)
+    )
+    optimizer.tell_all([0, 7, 14], [0.0, 0.5, 0.2])
+    assert len({query.arm for query in optimizer.ask_batch(4)}) > 1
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ from surefoot.acquisition.argmax import diverse, maximise
 from surefoot.acquisition.ascent import ascend
 from surefoot.acquisition.gain_per_cost import GainPerCost
 from surefoot.acquisition.gain_per_second import GainPerSecond
-from surefoot.acquisition.guarded import Guarded
+from surefoot.acquisition.guarded import BoundsOf, Guarded
 from surefoot.acquisition.hypervolume_improvement import HypervolumeImprovement
 from surefoot.acquisition.lacing import Lacing
 from surefoot.acquisition.largest_gap import LargestGap
@@ -26,6 +26,7 @@ from surefoot.regression.posterior import Evaluation
 __all__ = [
     "AdaptivePartition",
     "Bounds",
+    "BoundsOf",
     "By",
     "ConfidenceBounds",
     "Credible",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import torch
 
@@ -11,11 +13,78 @@ from surefoot.acquisition.lacing import Lacing, check_lacing
 from surefoot.acquisition.policy import Policy, ScorePolicy, UpperConfidenceBound, as_policy
 from surefoot.acquisition.scores import PolicyState, ScoreRule
 from surefoot.beliefs import Belief
+from surefoot.beliefs.band import SYMMETRIC
+from surefoot.estimators import Constants, Estimator
+from surefoot.regression.observations import Pull
+from surefoot.regression.posterior import FeaturePosterior
+from surefoot.regression.units import RewardUnits
 from surefoot.risks import Risk
 from surefoot.spaces import Arms, Box, Joint
 from surefoot.spaces.locations import Location
 from surefoot.widths import Width, srinivas
 from surefoot.widths.progress import check_width
+
+
+@dataclass(frozen=True)
+class OwnBounds:
+    """The bounds of the run, by its estimator and its width."""
+
+    def __call__(self, belief: Belief) -> Belief:
+        return belief
+
+
+@dataclass(frozen=True)
+class BoundsOf:
+    r"""Bounds of another estimator on the same rewards, with its width, by which a proof goes.
+
+    In the features and with the regularisation of the run, about the mean 0, with an output scale
+    of 1: those of an `Optimizer` with this estimator and width, for a given kernel and features
+    that represent it, as `Exact()`.
+
+    Args:
+        estimator: The estimator.
+        width: The width of its bounds, from rounds, information gain and dimension.
+
+    Raises:
+        InvalidInput: If `width` is no width.
+
+    Example:
+        >>> import surefoot as sf
+        >>> arms, kernel = sf.Arms([[0.0], [0.5], [1.0]]), sf.kernels.squared_exponential(0.2)
+        >>> moment = sf.Moment(alpha=1.0, bound=4.0)
+        >>> bounds = BoundsOf(sf.Truncation(moment), sf.widths.truncated_uniform(moment, 2.0))
+        >>> guarded = sf.acquisition.Guarded(bounds=bounds)
+        >>> optimizer = sf.algorithms.robust_ucb(arms, kernel, policy=guarded)
+        >>> _ = optimizer.tell_all([0, 2], [1.0, 1.0])
+        >>> optimizer.ask().arm
+        1
+    """
+
+    estimator: Estimator[Any]
+    width: Width
+
+    def __post_init__(self) -> None:
+        check_width("width", self.width)
+
+    def __call__(self, belief: Belief) -> Belief:
+        outcome = belief.outcome
+        sample = replace(outcome.sample, units=RewardUnits())
+        state = self.estimator.init(Constants(sample.factor.ridge))
+        for site, reward in zip(sample.site.tolist(), sample.rewards.tolist(), strict=True):
+            state = self.estimator.update(state, site, reward)
+        estimate, _ = self.estimator.estimate(state, sample)
+        progress = replace(outcome.progress, threshold=estimate.threshold, spent=estimate.spent)
+        embedding, theta = belief.posterior.embedding, estimate.coefficients
+        proved = replace(
+            belief,
+            posterior=FeaturePosterior(embedding, sample.factor, theta),
+            width=float(self.width(progress)),
+            band=SYMMETRIC,
+        )
+        pending = belief.pending.by_id.values()
+        return proved.with_pending(
+            [Pull(one.location.point, one.location.arm, one.missing) for one in pending]
+        )
 
 
 @dataclass(frozen=True)
@@ -39,6 +108,8 @@ class Guarded:
         slack: Factor c, at least 0.
         heuristic: Width of the narrow bounds, from rounds, information gain and dimension.
         lacing: Lacing value of the choices by the upper confidence bound.
+        bounds: The bounds that certify, a function of a belief: those of the run, or those of an
+            estimator with a proof, `BoundsOf`, where the run's own has none.
 
     Raises:
         InvalidInput: If an argument is out of range.
@@ -63,6 +134,7 @@ class Guarded:
     slack: float = 4.0
     heuristic: Width = field(default_factory=srinivas)
     lacing: Lacing = "prob"
+    bounds: Callable[[Belief], Belief] = field(default_factory=OwnBounds)
 
     def __post_init__(self) -> None:
         as_policy(self.policy)
@@ -79,8 +151,9 @@ class Guarded:
         """The choice of the policy if it is certified, else that of the upper confidence bound."""
         width = min(belief.width, self.heuristic(belief.outcome.progress))
         chosen = as_policy(self.policy).choose(replace(belief, width=width), among, state)
-        optimistic = self._optimistic.choose(belief, among, state)
-        return chosen if self._certifies(belief, optimistic, chosen) else optimistic
+        proved = self.bounds(belief)
+        optimistic = self._optimistic.choose(proved, among, state)
+        return chosen if self._certifies(proved, optimistic, chosen) else optimistic
 
     @property
     def _optimistic(self) -> ScorePolicy:

@@ -85,7 +85,9 @@ def robust_ucb(
         fidelity: Levels of accuracy, and their costs: each query has one as its `environment`, and
             what is recommended and reported is of the last level.
         policy: Where to measure next; by default `UpperConfidenceBound()`, with `integrated=True`
-            in a box of at most 16 variables, without a kernel and a risk.
+            in a box of at most 16 variables, without a kernel and a risk. With a kernel,
+            `acquisition.Guarded` by the bounds of an estimator that has a proof (`BoundsOf`) adds a
+            bound on the regret.
         ridge: Where a kernel is given, the noise variance in the units of the kernel: in multiples
             of the squared output scale, which is estimated; 1 by default.
         scale: Factor of the width sqrt(2 ln(t^2 pi^2 / 0.6)).
