@@ -36,12 +36,12 @@ OF_NORM: dict[str, tuple[Callable[[float | None], Any], float]] = {
     "analytic_mixture": (lambda b: widths.analytic_mixture(b, NOISE), NOISE),
     "dual_mixture": (lambda b: widths.dual_mixture(b, NOISE), NOISE),
     "sketch_determinant": (lambda b: widths.sketch_determinant(b, NOISE), NOISE),
-    "adaptive_fourier": (lambda b: widths.adaptive_fourier(MOMENT, b, 99), UNIT),
-    "adaptive_nystrom": (lambda b: widths.adaptive_nystrom(MOMENT, b, 99), UNIT),
+    "adaptive_fourier": (lambda b: widths.adaptive_fourier(MOMENT, b, horizon=99), UNIT),
+    "adaptive_nystrom": (lambda b: widths.adaptive_nystrom(MOMENT, b, horizon=99), UNIT),
 }
 OF_HORIZON: dict[str, Callable[[int | None, float], Any]] = {
-    "adaptive_fourier": lambda T, d: widths.adaptive_fourier(MOMENT, 2.0, T, d),
-    "adaptive_nystrom": lambda T, d: widths.adaptive_nystrom(MOMENT, 2.0, T, d),
+    "adaptive_fourier": lambda T, d: widths.adaptive_fourier(MOMENT, 2.0, d, horizon=T),
+    "adaptive_nystrom": lambda T, d: widths.adaptive_nystrom(MOMENT, 2.0, d, horizon=T),
 }
 
 positive = st.floats(1e-6, 1e6)
@@ -102,10 +102,10 @@ class TestFormulas:
         s: float,
     ) -> None:
         moment, progress = sf.Moment(a, v), after(t, dimension=m, ridge=lam)
-        fourier = widths.adaptive_fourier(moment, B, T, d, s)(progress)
+        fourier = widths.adaptive_fourier(moment, B, d, s, T)(progress)
         expected = heavy_tails.fourier_width(B, v, a, d, lam, t, m, T)
         assert fourier == pytest.approx(s * expected, rel=1e-12)
-        nystrom = widths.adaptive_nystrom(moment, B, T, d, eps, s)(progress)
+        nystrom = widths.adaptive_nystrom(moment, B, d, s, T, eps)(progress)
         expected = heavy_tails.nystrom_width(B, v, a, d, lam, t, m, T, eps)
         assert nystrom == pytest.approx(s * expected, rel=1e-12)
 
@@ -137,7 +137,7 @@ class TestFormulas:
             effective_dimension=lambda: sum(variances),
             prior_variance=kappa**2,
         )
-        ours = widths.bkb(F, xi, d, eps, s)(progress)
+        ours = widths.bkb(F, xi, d, s, eps)(progress)
         expected = budgeted.width(variances, xi, F, d, eps, lam, kappa) / math.sqrt(lam)
         assert ours == pytest.approx(s * expected, rel=1e-12)
 
@@ -300,7 +300,7 @@ class TestAlgorithms:
         assert guessed.width == pytest.approx(told.width, rel=1e-12)
 
     def test_bkb_is_saved_with_its_optimiser(self, tmp_path: Path) -> None:
-        optimizer = sf.Optimizer(ARMS, KERNEL, width=widths.bkb(None, 0.3, 0.05, 0.4, 0.2))
+        optimizer = sf.Optimizer(ARMS, KERNEL, width=widths.bkb(None, 0.3, 0.05, 0.2, 0.4))
         optimizer.tell(3, 0.5)
         optimizer.save(tmp_path / "run")
         loaded = sf.Optimizer.load(tmp_path / "run")
@@ -335,8 +335,8 @@ class TestBadInput:
             lambda: widths.truncated_uniform(MOMENT, 1.0, value),
             lambda: widths.dual_mixture(1.0, 1.0, value),
             lambda: widths.sketch_determinant(1.0, 1.0, value),
-            lambda: widths.adaptive_fourier(MOMENT, 1.0, 9, value),
-            lambda: widths.adaptive_nystrom(MOMENT, 1.0, 9, 0.1, value),
+            lambda: widths.adaptive_fourier(MOMENT, 1.0, value),
+            lambda: widths.adaptive_nystrom(MOMENT, 1.0, accuracy=value),
         ):
             with pytest.raises(sf.InvalidInput, match="strictly between 0 and 1"):
                 make()

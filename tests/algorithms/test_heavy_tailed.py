@@ -151,7 +151,7 @@ def test_adaptive_truncation_in_exact_features_is_algorithm_2(
     v = MOMENTS[alpha].bound
     optimizer = case.optimizer(
         estimator=sf.AdaptiveTruncation(MOMENTS[alpha], HORIZON, DELTA, root),
-        width=sf.widths.adaptive_fourier(MOMENTS[alpha], NORM, HORIZON, DELTA),
+        width=sf.widths.adaptive_fourier(MOMENTS[alpha], NORM, DELTA, horizon=HORIZON),
         ridge=ridge,
     )
     info = run(optimizer, case)[-1]
@@ -177,7 +177,7 @@ def test_adaptive_truncation_in_fourier_features_is_algorithm_2_with_the_width_o
     optimizer = case.optimizer(
         features=sf.QuadratureFourier(nodes),
         estimator=sf.AdaptiveTruncation(MOMENTS[alpha], HORIZON, DELTA, root),
-        width=sf.widths.adaptive_fourier(MOMENTS[alpha], NORM, HORIZON, DELTA),
+        width=sf.widths.adaptive_fourier(MOMENTS[alpha], NORM, DELTA, horizon=HORIZON),
         ridge=ridge,
     )
     info = run(optimizer, case)[-1]
@@ -203,7 +203,9 @@ def test_adaptive_truncation_on_a_dictionary_is_algorithm_2_with_the_width_of_th
     optimizer, literal = on_dictionary(
         case,
         estimator=sf.AdaptiveTruncation(MOMENTS[alpha], HORIZON, DELTA, root, unions=4),
-        width=sf.widths.adaptive_nystrom(MOMENTS[alpha], NORM, HORIZON, DELTA, ACCURACY),
+        width=sf.widths.adaptive_nystrom(
+            MOMENTS[alpha], NORM, DELTA, horizon=HORIZON, accuracy=ACCURACY
+        ),
         ridge=ridge,
     )
     info = optimizer.tell_all(pulls(case), payoffs(case))
@@ -252,7 +254,7 @@ def test_least_squares_in_folded_waves_is_ridge_regression_in_all_of_them(
 @alphas
 def test_adaptive_widths_before_the_first_reward(features: Features, alpha: float) -> None:
     """The terms in t are zero, but for alpha = 1, where they do not depend on it."""
-    width = sf.widths.adaptive_fourier(MOMENTS[alpha], NORM, HORIZON, DELTA)
+    width = sf.widths.adaptive_fourier(MOMENTS[alpha], NORM, DELTA, horizon=HORIZON)
     optimizer = WAVES["line"][0].optimizer(features=features, width=width)
     if alpha < 1:
         assert optimizer.width == NORM

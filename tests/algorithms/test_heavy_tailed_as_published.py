@@ -42,7 +42,7 @@ def published(case: Case, features: sf.features.Features, alpha: float, root: st
     return case.optimizer(
         features=features,
         estimator=sf.AdaptiveTruncation(MOMENTS[alpha], HORIZON, 1.0, root, unions=1),
-        width=sf.widths.adaptive_fourier(MOMENTS[alpha], NORM, HORIZON, DELTA),
+        width=sf.widths.adaptive_fourier(MOMENTS[alpha], NORM, DELTA, horizon=HORIZON),
         ridge=1.0,
         seed=4,
     )

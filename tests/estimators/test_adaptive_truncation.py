@@ -178,7 +178,7 @@ class TestCheapAdaptiveTruncationIsTheLiteralOne:
             sf.Arms(6),
             sf.kernels.precomputed(np.eye(6)),
             estimator=sf.AdaptiveTruncation(heavy.moment, None, DELTA, root),
-            width=sf.widths.adaptive_fourier(heavy.moment, NORM, None, DELTA),
+            width=sf.widths.adaptive_fourier(heavy.moment, NORM, DELTA),
             ridge=heavy.ridge,
         )
         pulled = heavy.generator(1).integers(6, size=heavy.pulls)

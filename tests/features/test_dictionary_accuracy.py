@@ -59,7 +59,7 @@ class TestTheorem1:
             features=sf.Nystrom(
                 sf.LeverageSampling(None, "adaptive", feedback="immediate", **theory)
             ),
-            width=sf.widths.bkb(NORM, NOISE, DELTA, ACCURACY),
+            width=sf.widths.bkb(NORM, NOISE, DELTA, accuracy=ACCURACY),
             ridge=ridge,
         )
         prefix.tell_all(pulls, np.zeros(len(pulls)))

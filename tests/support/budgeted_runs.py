@@ -19,7 +19,7 @@ inclusions = pytest.mark.parametrize("inclusion", ["per-pull", "per-arm", "once"
 
 
 def bkb_on(case: Case, space: sf.Arms | sf.Box | None = None, **parts: Any) -> sf.Optimizer:
-    width = sf.widths.bkb(NORM, NOISE, DELTA, ACCURACY)  # that of the paper
+    width = sf.widths.bkb(NORM, NOISE, DELTA, accuracy=ACCURACY)  # that of the paper
     given = {"noise": NOISE, "oversampling": 2.0, "width": width}
     return bkb(space or case.space, case.kernel(), **given | parts)
 

@@ -173,9 +173,9 @@ def ata_gp_ucb(
         "nystrom": Nystrom(LeverageSampling(oversampling, resample, feedback="immediate")),
         "exact": Exact(),
     }
-    theorem: Width = adaptive_fourier(moment, norm_bound, horizon, delta, scale)
+    theorem: Width = adaptive_fourier(moment, norm_bound, delta, scale, horizon)
     if features == "nystrom":
-        theorem = adaptive_nystrom(moment, norm_bound, horizon, delta, accuracy, scale)
+        theorem = adaptive_nystrom(moment, norm_bound, delta, scale, horizon, accuracy)
     unions = 4 if features == "nystrom" else 2
     bounds = width_or(width, scale, theorem)
     warn_if_vacuous(bounds, kernel, as_space(space), ridge, norm_bound, horizon)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from surefoot._internal import checks, doubling
-from surefoot.types import InvalidInput
+from surefoot._internal import checks
+from surefoot.widths.assumptions import SubGaussian
 from surefoot.widths.progress import Progress
 
 
@@ -79,7 +79,7 @@ class srinivas:  # noqa: N801
 
 
 @dataclass(frozen=True)
-class chowdhury_gopalan:  # noqa: N801
+class chowdhury_gopalan(SubGaussian):  # noqa: N801
     r"""Width for R-sub-Gaussian noise and ||f|| <= B.
 
     .. math:: B + \frac{R}{\sqrt\lambda} \sqrt{2 (\gamma_t + 1 + \ln(1 / \delta))}
@@ -106,24 +106,13 @@ class chowdhury_gopalan:  # noqa: N801
         1.562...
     """
 
-    norm_bound: float | None
-    noise: float
-    delta: float = 0.1
-    scale: float = 1.0
-
-    def __post_init__(self) -> None:
-        check_noise(self.norm_bound, self.noise)
-        checks.probability("delta", self.delta)
-        checks.non_negative("scale", self.scale)
-
-    def __call__(self, progress: Progress) -> float:
-        norm = doubling.norm_bound(self.norm_bound, self.noise, progress.round)
+    def of_theorem(self, progress: Progress) -> float:
         exponent = progress.information_gain + 1.0 + math.log(1.0 / self.delta)
-        return self.scale * (norm + self.noise * math.sqrt(2.0 * exponent / progress.ridge))
+        return self.norm(progress) + self.noise * math.sqrt(2.0 * exponent / progress.ridge)
 
 
 @dataclass(frozen=True)
-class bkb:  # noqa: N801
+class bkb(SubGaussian):  # noqa: N801
     r"""Width of BKB for xi-sub-Gaussian noise and ||f|| <= F.
 
     :math:`2 \xi \lambda^{-1/2} \sqrt{a \ln(\kappa^2 t) D + \ln(1 / \delta)}
@@ -140,8 +129,8 @@ class bkb:  # noqa: N801
         norm_bound: Bound F on the RKHS norm ||f||, in reward units; None doubles it from `noise`.
         noise: Sub-Gaussian constant xi of the noise, in reward units.
         delta: Probability that the bounds fail in some round, in (0, 1).
-        accuracy: Accuracy epsilon of the dictionary, in (0, 1).
         scale: Factor on the whole width; 1 is that of the theorem.
+        accuracy: Accuracy epsilon of the dictionary, in (0, 1).
 
     Raises:
         InvalidInput: For an argument out of range.
@@ -155,37 +144,20 @@ class bkb:  # noqa: N801
         2.717...
     """
 
-    norm_bound: float | None
-    noise: float
-    delta: float = 0.1
     accuracy: float = 0.5
-    scale: float = 1.0
 
     def __post_init__(self) -> None:
-        check_noise(self.norm_bound, self.noise)
-        checks.probability("delta", self.delta)
+        super().__post_init__()
         checks.probability("accuracy", self.accuracy)
-        checks.non_negative("scale", self.scale)
 
-    def __call__(self, progress: Progress) -> float:
-        norm = doubling.norm_bound(self.norm_bound, self.noise, progress.round)
+    def of_theorem(self, progress: Progress) -> float:
         inflation = (1.0 + self.accuracy) / (1.0 - self.accuracy)
         logarithm = math.log(max(progress.prior_variance * progress.round, 1.0))
         exponent = inflation * logarithm * progress.effective_dimension() + math.log(1 / self.delta)
         deviation = 2.0 * self.noise * math.sqrt(exponent / progress.ridge)
-        return self.scale * (deviation + projected(norm, self.accuracy))
+        return deviation + projected(self.norm(progress), self.accuracy)
 
 
 def projected(norm: float, accuracy: float) -> float:
     """Norm term of a dictionary of that accuracy: the norm and the error of the projection."""
     return norm * (1.0 + 1.0 / math.sqrt(1.0 - accuracy))
-
-
-def check_noise(norm_bound: float | None, noise: float) -> None:
-    """Refuse a norm bound or noise out of range, and a norm to be found from no noise."""
-    if norm_bound is not None:
-        checks.positive("norm_bound", norm_bound)
-    if checks.non_negative("noise", noise) == 0.0 and norm_bound is None:
-        raise InvalidInput(
-            "`noise` is 0, so `norm_bound` cannot start from it: pass a `norm_bound`."
-        )

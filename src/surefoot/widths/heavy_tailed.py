@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 from surefoot._internal import checks, doubling
 from surefoot.tails import Moment
-from surefoot.tails.moment import check_moment
 from surefoot.types import InvalidInput
+from surefoot.widths.assumptions import BoundedMoment, Theorem
 from surefoot.widths.gaussian import projected
 from surefoot.widths.phases import Phase
 from surefoot.widths.progress import Progress
 
 
 @dataclass(frozen=True)
-class truncated:  # noqa: N801
+class truncated(BoundedMoment):  # noqa: N801
     """Width of TGP-UCB, for rewards with a bounded moment of order 1 + a.
 
     B + (3 / sqrt(ridge)) b_t sqrt(ln det(I + K_t / ridge) + 2 ln(1 / delta)), with the threshold
@@ -40,24 +40,14 @@ class truncated:  # noqa: N801
         73.99...
     """
 
-    moment: Moment
-    norm_bound: float | None = None
-    delta: float = 0.1
-    scale: float = 1.0
-
-    def __post_init__(self) -> None:
-        check_moment(self.moment)
-        _check(self.norm_bound, None, self.delta, self.scale)
-
-    def __call__(self, progress: Progress) -> float:
-        norm = _norm(self.norm_bound, self.moment, progress)
+    def of_theorem(self, progress: Progress) -> float:
         spread = 2.0 * progress.information_gain + 2.0 * math.log(1.0 / self.delta)
         bound = _pull_threshold(self.moment, progress.round)
-        return self.scale * (norm + 3.0 / math.sqrt(progress.ridge) * bound * math.sqrt(spread))
+        return self.norm(progress) + 3.0 / math.sqrt(progress.ridge) * bound * math.sqrt(spread)
 
 
 @dataclass(frozen=True)
-class truncated_uniform:  # noqa: N801
+class truncated_uniform(BoundedMoment):  # noqa: N801
     r"""Narrower width of TGP-UCB, which holds in all rounds at once.
 
     .. math:: \sqrt{B^2 + c_t^2 (\ln\det(I + K_t / \lambda) + 2 \ln(1 / \delta_t)) / \lambda}
@@ -88,19 +78,10 @@ class truncated_uniform:  # noqa: N801
         35.975...
     """
 
-    moment: Moment
-    norm_bound: float | None = None
-    delta: float = 0.1
-    scale: float = 1.0
-
-    def __post_init__(self) -> None:
-        check_moment(self.moment)
-        _check(self.norm_bound, None, self.delta, self.scale)
-
-    def __call__(self, progress: Progress) -> float:
-        norm = _norm(self.norm_bound, self.moment, progress)
+    def of_theorem(self, progress: Progress) -> float:
+        norm = self.norm(progress)
         if progress.round == 0:
-            return self.scale * norm
+            return norm
         epoch, end = 0, 1
         while end < progress.round:  # the rounds of an epoch end at ceil(1.25^i)
             epoch, end = epoch + 1, math.ceil(1.25 ** (epoch + 1))
@@ -109,11 +90,11 @@ class truncated_uniform:  # noqa: N801
         noise = _pull_threshold(self.moment, end) * math.sqrt(spread / progress.ridge)
         bias = math.sqrt((1.0 + self.moment.alpha) / progress.ridge)
         bias *= _pull_threshold(self.moment, progress.round)
-        return self.scale * (math.hypot(norm, noise) + bias)
+        return math.hypot(norm, noise) + bias
 
 
 @dataclass(frozen=True)
-class leverage_truncated:  # noqa: N801
+class leverage_truncated(BoundedMoment):  # noqa: N801
     """Width of `LeverageTruncation`, for rewards with a bounded moment of order 1 + a.
 
     Of the order of that of Lemma 1 of Chowdhury and Gopalan 2019, with the information gain in
@@ -139,25 +120,16 @@ class leverage_truncated:  # noqa: N801
         17.155...
     """
 
-    moment: Moment
-    norm_bound: float | None = None
-    delta: float = 0.1
-    scale: float = 1.0
-
-    def __post_init__(self) -> None:
-        check_moment(self.moment)
-        _check(self.norm_bound, None, self.delta, self.scale)
-
-    def __call__(self, progress: Progress) -> float:
-        norm = _norm(self.norm_bound, self.moment, progress)
+    def of_theorem(self, progress: Progress) -> float:
+        norm = self.norm(progress)
         if progress.round == 0:
-            return self.scale * norm
+            return norm
         phase = Phase.of(self.moment, self.delta, progress.spent)
-        return self.scale * (norm + phase.deviation / math.sqrt(progress.ridge))
+        return norm + phase.deviation / math.sqrt(progress.ridge)
 
 
 @dataclass(frozen=True)
-class adaptive_fourier:  # noqa: N801
+class adaptive_fourier(BoundedMoment):  # noqa: N801
     """Width of adaptive truncation in quadrature Fourier features.
 
     The proof of Lemma 1 is for arms that do not depend on the rewards (notes/guarantees.md).
@@ -171,10 +143,10 @@ class adaptive_fourier:  # noqa: N801
         moment: Bound v on the raw moment of order 1 + a of the rewards.
         norm_bound: Bound B on the RKHS norm ||f||, in reward units; None doubles it from
             v^(1/(1+a)).
-        horizon: Number of rounds T; None doubles it from 1024, and must then be None in
-            `AdaptiveTruncation` too, with the same `delta`.
         delta: Probability that the bounds fail in some round, in (0, 1).
         scale: Factor on the whole width; 1 is that of the theorem.
+        horizon: Number of rounds T; None doubles it from 1024, and must then be None in
+            `AdaptiveTruncation` too, with the same `delta`.
 
     Raises:
         InvalidInput: For an argument out of range.
@@ -188,25 +160,20 @@ class adaptive_fourier:  # noqa: N801
         91.85...
     """
 
-    moment: Moment
-    norm_bound: float | None = None
     horizon: int | None = None
-    delta: float = 0.1
-    scale: float = 1.0
 
     def __post_init__(self) -> None:
-        check_moment(self.moment)
-        _check(self.norm_bound, self.horizon, self.delta, self.scale)
+        super().__post_init__()
+        check_horizon(self.horizon)
 
-    def __call__(self, progress: Progress) -> float:
+    def of_theorem(self, progress: Progress) -> float:
         horizon, delta = doubling.horizon(self.horizon, self.delta, progress.round)
         deviation = _adaptive_deviation(self.moment, 2.0 * horizon / delta, progress)
-        norm = _norm(self.norm_bound, self.moment, progress)
-        return self.scale * (norm + 4.0 * deviation)
+        return self.norm(progress) + 4.0 * deviation
 
 
 @dataclass(frozen=True)
-class adaptive_nystrom:  # noqa: N801
+class adaptive_nystrom(BoundedMoment):  # noqa: N801
     """Width of adaptive truncation in Nyström features.
 
     The proof of Theorem 4 is for arms that do not depend on the rewards (notes/guarantees.md).
@@ -220,11 +187,11 @@ class adaptive_nystrom:  # noqa: N801
         moment: Bound v on the raw moment of order 1 + a of the rewards.
         norm_bound: Bound B on the RKHS norm ||f||, in reward units; None doubles it from
             v^(1/(1+a)).
+        delta: Probability that the bounds fail in some round, in (0, 1).
+        scale: Factor on the whole width; 1 is that of the theorem.
         horizon: Number of rounds T; None doubles it from 1024, and must then be None in
             `AdaptiveTruncation` too, with the same `delta`.
-        delta: Probability that the bounds fail in some round, in (0, 1).
         accuracy: Accuracy epsilon of the dictionary, in (0, 1).
-        scale: Factor on the whole width; 1 is that of the theorem.
 
     Raises:
         InvalidInput: For an argument out of range.
@@ -238,27 +205,22 @@ class adaptive_nystrom:  # noqa: N801
         95.32...
     """
 
-    moment: Moment
-    norm_bound: float | None = None
     horizon: int | None = None
-    delta: float = 0.1
     accuracy: float = 0.1
-    scale: float = 1.0
 
     def __post_init__(self) -> None:
-        check_moment(self.moment)
-        _check(self.norm_bound, self.horizon, self.delta, self.scale)
+        super().__post_init__()
+        check_horizon(self.horizon)
         checks.probability("accuracy", self.accuracy)
 
-    def __call__(self, progress: Progress) -> float:
+    def of_theorem(self, progress: Progress) -> float:
         horizon, delta = doubling.horizon(self.horizon, self.delta, progress.round)
         deviation = _adaptive_deviation(self.moment, 4.0 * horizon / delta, progress)
-        norm = _norm(self.norm_bound, self.moment, progress)
-        return self.scale * (projected(norm, self.accuracy) + 4.0 * deviation)
+        return projected(self.norm(progress), self.accuracy) + 4.0 * deviation
 
 
 @dataclass(frozen=True)
-class tuning_free:  # noqa: N801
+class tuning_free(Theorem):  # noqa: N801
     """Width of rewards that are truncated by leverage, for no known moment.
 
     B + (4.1 + 3.8 K) b_t L_t / sqrt(ridge), with the threshold b_t and the logarithm L_t of
@@ -301,21 +263,19 @@ class tuning_free:  # noqa: N801
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        _check(self.norm_bound, None, self.delta, self.scale)
+        super().__post_init__()
         if checks.positive("tail", self.tail) < 1.0:
             raise InvalidInput(f"`tail` is {checks.shown(self.tail)}, expected at least 1.")
 
-    def __call__(self, progress: Progress) -> float:
-        logarithm = doubling.rounds_logarithm(self.delta, progress.round)
+    def unit(self, progress: Progress) -> float:
+        """b_t sqrt(L_t)."""
         known = 0.0 if math.isinf(progress.threshold) else progress.threshold  # before a reward
-        norm = doubling.norm_bound(self.norm_bound, known * math.sqrt(logarithm), progress.round)
-        deviation = known * logarithm / math.sqrt(progress.ridge)
-        return self.scale * (norm + (4.1 + 3.8 * self.tail) * deviation)
+        return known * math.sqrt(doubling.rounds_logarithm(self.delta, progress.round))
 
-
-def _norm(given: float | None, moment: Moment, progress: Progress) -> float:
-    """B, or a doubled bound that starts from v^(1/(1+a)), which bounds |f|."""
-    return doubling.norm_bound(given, moment.bound ** (1.0 / (1.0 + moment.alpha)), progress.round)
+    def of_theorem(self, progress: Progress) -> float:
+        logarithm = doubling.rounds_logarithm(self.delta, progress.round)
+        deviation = self.unit(progress) * math.sqrt(logarithm / progress.ridge)
+        return self.norm(progress) + (4.1 + 3.8 * self.tail) * deviation
 
 
 def _pull_threshold(moment: Moment, t: int) -> float:
@@ -335,10 +295,7 @@ def _adaptive_deviation(moment: Moment, events: float, progress: Progress) -> fl
     return float(spread * moment.bound**power * logarithm ** (alpha * power) * growth)
 
 
-def _check(norm_bound: float | None, horizon: int | None, delta: float, scale: float) -> None:
-    if norm_bound is not None:
-        checks.positive("norm_bound", norm_bound)
+def check_horizon(horizon: int | None) -> None:
+    """Refuse a horizon that is no count."""
     if horizon is not None:
         checks.count("horizon", horizon)
-    checks.probability("delta", delta)
-    checks.non_negative("scale", scale)

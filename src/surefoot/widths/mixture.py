@@ -6,15 +6,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from surefoot._internal import checks, doubling
-from surefoot.widths.gaussian import check_noise
+from surefoot._internal import checks
+from surefoot.widths.assumptions import SubGaussian
 from surefoot.widths.progress import Progress
 
 _SHIFTS = (1.0, 4.0, 16.0, 64.0)
 
 
 @dataclass(frozen=True)
-class analytic_mixture:  # noqa: N801
+class analytic_mixture(SubGaussian):  # noqa: N801
     r"""Width of AMM-UCB, for R-sub-Gaussian noise and ||f|| <= B.
 
     .. math:: \sqrt{B^2 + N_t^2 / \lambda},\qquad
@@ -43,27 +43,12 @@ class analytic_mixture:  # noqa: N801
         1.138...
     """
 
-    norm_bound: float | None
-    noise: float
-    delta: float = 0.1
-    scale: float = 1.0
-
-    def __post_init__(self) -> None:
-        check_noise(self.norm_bound, self.noise)
-        checks.probability("delta", self.delta)
-        checks.non_negative("scale", self.scale)
-
-    def __call__(self, progress: Progress) -> float:
-        norm = doubling.norm_bound(self.norm_bound, self.noise, progress.round)
-        squared = norm**2 + _squared_noise(self.noise, self.delta, progress) / progress.ridge
-        if progress.unexplained() > 0.0:
-            radius = _radius(norm, self.noise, self.delta, progress)
-            squared = norm**2 + (radius**2 - progress.misfit()) / progress.ridge
-        return self.scale * math.sqrt(squared)
+    def of_theorem(self, progress: Progress) -> float:
+        return _of_ridge(self, progress)
 
 
 @dataclass(frozen=True)
-class sketch_determinant:  # noqa: N801
+class sketch_determinant(SubGaussian):  # noqa: N801
     r"""Width in the features of any dictionary, for R-sub-Gaussian noise and ||f|| <= B.
 
     .. math:: \sqrt C\,\Bigl[R \sqrt{(\ln\det(I + \tilde K_t / \lambda) + T_t
@@ -94,27 +79,20 @@ class sketch_determinant:  # noqa: N801
         1.544...
     """
 
-    norm_bound: float | None
-    noise: float
-    delta: float = 0.1
-    scale: float = 1.0
     ratio: float = 1.0
 
     def __post_init__(self) -> None:
-        check_noise(self.norm_bound, self.noise)
-        checks.probability("delta", self.delta)
-        checks.non_negative("scale", self.scale)
+        super().__post_init__()
         checks.at_least_one("ratio", self.ratio)
 
-    def __call__(self, progress: Progress) -> float:
-        norm = doubling.norm_bound(self.norm_bound, self.noise, progress.round)
-        deviation = math.sqrt(_squared_noise(self.noise, self.delta, progress) / progress.ridge)
-        width = deviation + norm * (1.0 + math.sqrt(progress.unexplained()))
-        return self.scale * math.sqrt(self.ratio) * width
+    def of_theorem(self, progress: Progress) -> float:
+        deviation = math.sqrt(_squared_noise(self, progress) / progress.ridge)
+        width = deviation + self.norm(progress) * (1.0 + math.sqrt(progress.unexplained()))
+        return math.sqrt(self.ratio) * width
 
 
 @dataclass(frozen=True)
-class dual_mixture:  # noqa: N801
+class dual_mixture(SubGaussian):  # noqa: N801
     r"""Bounds of DMM-UCB, for R-sub-Gaussian noise and ||f|| <= B, in any Nyström features.
 
     With probability :math:`1 - \delta`, for all points, rounds and all a > 0 at once,
@@ -161,25 +139,16 @@ class dual_mixture:  # noqa: N801
         1
     """
 
-    norm_bound: float | None
-    noise: float
-    delta: float = 0.1
-    scale: float = 1.0
     shifts: Sequence[float] = _SHIFTS
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         object.__setattr__(self, "shifts", tuple(self.shifts))
         for shift in self.shifts:
             checks.positive("shifts", shift)
-        _ = self.of_ridge  # checks the others
 
-    def __call__(self, progress: Progress) -> float:
-        return self.of_ridge(progress)
-
-    @property
-    def of_ridge(self) -> analytic_mixture:
-        """The width for a = lambda."""
-        return analytic_mixture(self.norm_bound, self.noise, self.delta, self.scale)
+    def of_theorem(self, progress: Progress) -> float:
+        return _of_ridge(self, progress)
 
     def ridges(self, ridge: float) -> tuple[float, ...]:
         """The other regularisations a, of which a bound may be narrower than that of lambda."""
@@ -197,18 +166,24 @@ class dual_mixture:  # noqa: N801
         Returns:
             The square; below 0 only if the rewards contradict the assumptions.
         """
-        norm = doubling.norm_bound(self.norm_bound, self.noise, progress.round)
-        radius = _radius(norm, self.noise, self.delta, progress)
-        return (radius**2 - misfit) / ridge + norm**2
+        return (_radius(self, progress) ** 2 - misfit) / ridge + self.norm(progress) ** 2
 
 
-def _squared_noise(noise: float, delta: float, progress: Progress) -> float:
+def _of_ridge(known: SubGaussian, progress: Progress) -> float:
+    """The width for a = lambda, with which the rewards cancel where features are exact."""
+    squared = _squared_noise(known, progress)
+    if progress.unexplained() > 0.0:
+        squared = _radius(known, progress) ** 2 - progress.misfit()
+    return math.sqrt(known.norm(progress) ** 2 + squared / progress.ridge)
+
+
+def _squared_noise(known: SubGaussian, progress: Progress) -> float:
     """N_t^2 = R^2 (ln det(I + K/lambda) + 2 ln(1/delta)), the determinant from above."""
     logarithm = 2.0 * progress.information_gain + progress.unexplained()
-    return noise**2 * (logarithm + 2.0 * math.log(1.0 / delta))
+    return known.noise**2 * (logarithm + 2.0 * math.log(1.0 / known.delta))
 
 
-def _radius(norm: float, noise: float, delta: float, progress: Progress) -> float:
+def _radius(known: SubGaussian, progress: Progress) -> float:
     """Bound on the distance of the rewards from f in the features: R_t + B sqrt(tr(K - K~))."""
-    radius = math.sqrt(progress.misfit() + _squared_noise(noise, delta, progress))
-    return radius + norm * math.sqrt(progress.ridge * progress.unexplained())
+    radius = math.sqrt(progress.misfit() + _squared_noise(known, progress))
+    return radius + known.norm(progress) * math.sqrt(progress.ridge * progress.unexplained())

@@ -150,7 +150,7 @@ class ATA:
         }
         chosen: dict[str, Width] = {
             "as published": as_published.Adaptive(moment, bound, rounds),
-            "theorem's": widths.adaptive_fourier(moment, bound, rounds, _DELTA),
+            "theorem's": widths.adaptive_fourier(moment, bound, _DELTA, horizon=rounds),
         }
         return Optimizer(
             problem.space,
