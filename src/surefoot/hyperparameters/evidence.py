@@ -232,9 +232,8 @@ class Evidence:
         exponents = _DISTANCES[self.nu].exponents(scaled)
         np.minimum(exponents, FLOOR, out=exponents)
         exponents.flat[:: len(exponents) + 1] = FLOOR
-        values, slopes = correlation(torch.from_numpy(exponents), self.nu)
-        slope = slopes().mul(model.variance)
-        return Covariance(values.mul_(model.variance).numpy(), slope.numpy(), scaled)
+        values, slopes = correlation(torch.from_numpy(exponents), self.nu, model.variance)
+        return Covariance(values.numpy(), slopes().numpy(), scaled)
 
     def covariance_of_rewards(self, model: Hyperparameters) -> Tensor:
         """The covariance (n, n) of the function and of the effects, without the noise."""

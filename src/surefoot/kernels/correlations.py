@@ -28,12 +28,13 @@ class Correlation(NamedTuple):
     slopes: Callable[[], Tensor]
 
 
-def correlation(exponents: Tensor, nu: float | None) -> Correlation:
-    """Correlations at exponents (...) of at most 0, in few passes over memory.
+def correlation(exponents: Tensor, nu: float | None, variance: float = 1.0) -> Correlation:
+    """Correlations times a variance, in few passes over memory.
 
     Args:
-        exponents: The exponents -r^2 / 2.
+        exponents: The exponents -r^2 / 2 (...), at most `FLOOR`.
         nu: Smoothness of a Matérn kernel, 0.5, 1.5 or 2.5; None for the squared exponential.
+        variance: The variance.
 
     References:
         Rasmussen and Williams 2006, Section 4.2.1.
@@ -44,10 +45,10 @@ def correlation(exponents: Tensor, nu: float | None) -> Correlation:
         [0.6065, 0.6065]
     """
     if nu is None:
-        values = exponents.exp()
+        values = exponents.exp().mul_(variance)
         return Correlation(values, lambda: values)
-    scaled = exponents.clamp_max(FLOOR).mul_(-4.0 * nu).sqrt_()  # sqrt(2 nu) r
-    decay = scaled.neg().exp_()
+    scaled = exponents.mul(-4.0 * nu).sqrt_()  # sqrt(2 nu) r
+    decay = scaled.neg().exp_().mul_(variance)
     return _MATERNS[nu](exponents, scaled, decay)
 
 
@@ -73,7 +74,7 @@ class _Differentiable(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, exponents: Tensor, nu: float | None) -> Tensor:
-        found = correlation(exponents, nu)
+        found = correlation(exponents.clamp_max(FLOOR), nu)
         if ctx.needs_input_grad[0]:
             ctx.save_for_backward(found.slopes())
         return found.values
@@ -84,6 +85,6 @@ class _Differentiable(torch.autograd.Function):
 
 
 def differentiable_correlation(exponents: Tensor, nu: float | None) -> Tensor:
-    """As the values of `correlation`, differentiable once in the exponents."""
+    """Correlations at exponents (...) of at most 0, differentiable once in them."""
     values: Tensor = _Differentiable.apply(exponents, nu)
     return values
