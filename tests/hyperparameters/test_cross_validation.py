@@ -21,8 +21,8 @@ def test_predictions_are_those_of_fits_without_the_reward() -> None:
     points, weights = drawn(12, 2), 0.2 + drawn(12, seed=1)
     rewards = torch.sin(5.0 * points[:, 0]) + points[:, 1]
     model = Hyperparameters(torch.tensor([-0.8, 0.4, 0.1, -3.0], dtype=torch.float64))
-    evidence = Evidence(points, torch.tensor([0, 1]), 2.5, None)
-    found = PosteriorMode(evidence, model, rewards, weights, dof=4.0).cross_validation()
+    evidence = Evidence(points, rewards, torch.tensor([0, 1]), 2.5, None)
+    found = PosteriorMode(evidence, model, weights, dof=4.0).cross_validation()
 
     covariance = evidence.covariance_of_rewards(model)
     total = covariance + torch.diag(model.noise / weights)

@@ -70,8 +70,8 @@ def log_pooled(logs: torch.Tensor, median: torch.Tensor) -> torch.Tensor:
 @pytest.mark.parametrize("name", LENGTHSCALE_PRIORS)
 @pytest.mark.parametrize("nu", [None, 0.5, 1.5, 2.5])
 def test_the_evidence_and_its_gradient_are_gpytorchs(nu, name):
-    evidence = Evidence(POINTS, GROUP, nu, LENGTHSCALE_PRIORS[name])
-    value, gradient = evidence.log_likelihood(Hyperparameters(LOGS), REWARDS, WEIGHTS)
+    evidence = Evidence(POINTS, REWARDS, GROUP, nu, LENGTHSCALE_PRIORS[name])
+    value, gradient = evidence.log_likelihood(Hyperparameters(LOGS), WEIGHTS)
     prior = evidence.log_prior(Hyperparameters(LOGS))
     logs = LOGS.clone().requires_grad_()
     reference = log_likelihood(logs, nu)
@@ -109,11 +109,11 @@ def test_a_rough_kernel_is_exact_for_points_that_are_equal_or_close(logs):
     points = torch.cat([sites, sites, sites, close])
     rewards = torch.randn(len(points), dtype=torch.float64, generator=generator)
     weights = 0.4 + torch.rand(len(points), dtype=torch.float64, generator=generator)
-    evidence = Evidence(points, torch.tensor([0, 1]), 0.5, None)
+    evidence = Evidence(points, rewards, torch.tensor([0, 1]), 0.5, None)
     at = torch.tensor(logs, dtype=torch.float64, requires_grad=True)
     expected = literal_exponential(at, points, rewards, weights)
     (gradient,) = torch.autograd.grad(expected, at)
-    value, found = evidence.log_likelihood(Hyperparameters(at.detach()), rewards, weights)
+    value, found = evidence.log_likelihood(Hyperparameters(at.detach()), weights)
     assert value == pytest.approx(float(expected.detach()), rel=1e-6)
     torch.testing.assert_close(torch.from_numpy(found), gradient, rtol=1e-5, atol=1e-6)
     model = Hyperparameters(at.detach())
@@ -134,7 +134,7 @@ def test_distances_of_many_columns_of_one_lengthscale_are_computed_once(monkeypa
     found = []
     for wide in (8, 1000):
         monkeypatch.setattr(evidence, "_WIDE", wide)
-        one = Evidence(points, group, nu, None)
+        one = Evidence(points, points[:, 0], group, nu, None)
         assert list(one._wide) == ([1] if wide == 8 else [])
         left = alone.clone().requires_grad_(True)
         values = one.between(lengthscales, variance, left, points)

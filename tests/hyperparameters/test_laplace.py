@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 import torch
 
-from surefoot.hyperparameters import HyperparameterFit, TrainingData
+from surefoot.hyperparameters import GAUSSIAN, HyperparameterFit, TrainingData
 from surefoot.hyperparameters.evidence import LENGTHSCALE_PRIORS, Evidence, Hyperparameters
 from surefoot.hyperparameters.laplace import PosteriorMode
 from surefoot.hyperparameters.mixture import Mixture
-from surefoot.hyperparameters.student_t_fit import GAUSSIAN
 from surefoot.hyperparameters.uncertainty import Certain
 
 NUMBER, GROUP = 12, torch.tensor([0, 1])
@@ -19,10 +18,10 @@ GENERATOR = torch.Generator().manual_seed(0)
 POINTS = torch.rand(NUMBER, 2, generator=GENERATOR, dtype=torch.float64)
 REWARDS = torch.sin(5.0 * POINTS[:, 0]) + POINTS[:, 1]
 WEIGHTS = 0.2 + torch.rand(NUMBER, generator=GENERATOR, dtype=torch.float64)
-EVIDENCE = Evidence(POINTS, GROUP, 2.5, LENGTHSCALE_PRIORS["long"])
+EVIDENCE = Evidence(POINTS, REWARDS, GROUP, 2.5, LENGTHSCALE_PRIORS["long"])
 MODEL = Hyperparameters(torch.tensor([-0.8, 0.4, 0.1, -3.0], dtype=torch.float64))
 OTHER = Hyperparameters(torch.tensor([1.0, 1.0, 0.5, -1.0], dtype=torch.float64))
-MODE = PosteriorMode(EVIDENCE, MODEL, REWARDS, WEIGHTS, dof=4.0)
+MODE = PosteriorMode(EVIDENCE, MODEL, WEIGHTS, dof=4.0)
 NEW = torch.tensor([[0.2, 0.4], [0.9, 0.1]], dtype=torch.float64)
 
 
@@ -155,7 +154,7 @@ def test_functions_are_as_smooth_as_the_rewards_show(nu, low, high):
     """Kernel, and probability of the exponential one, for functions drawn with and without it."""
     number = 80
     points = torch.linspace(0.0, 1.0, number, dtype=torch.float64)[:, None]
-    drawn = Evidence(points, torch.tensor([0]), nu, None)
+    drawn = Evidence(points, points[:, 0], torch.tensor([0]), nu, None)
     model = Hyperparameters(torch.tensor([-1.5, 0.0, -9.0], dtype=torch.float64))
     covariance = drawn.covariance_of_rewards(model) + 1e-3 * torch.eye(number, dtype=torch.float64)
     generator = torch.Generator().manual_seed(0)

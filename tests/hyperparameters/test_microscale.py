@@ -20,8 +20,11 @@ REWARDS = GENERATOR.standard_normal(len(SITE))
 WEIGHTS = 0.3 + GENERATOR.random(len(SITE))
 NEW = np.concatenate([SITES[[1, 4]], GENERATOR.random((2, 2))])
 MODEL = Hyperparameters(torch.tensor([-0.8, 0.4, 0.1, -1.0], dtype=torch.float64))
-EVIDENCE = Evidence(torch.from_numpy(POINTS), torch.tensor([0, 1]), 2.5, LENGTHSCALE_PRIORS["long"])
-MODE = PosteriorMode(EVIDENCE, MODEL, torch.from_numpy(REWARDS), torch.from_numpy(WEIGHTS), dof=4.0)
+GROUP = torch.tensor([0, 1])
+EVIDENCE = Evidence(
+    torch.from_numpy(POINTS), torch.from_numpy(REWARDS), GROUP, 2.5, LENGTHSCALE_PRIORS["long"]
+)
+MODE = PosteriorMode(EVIDENCE, MODEL, torch.from_numpy(WEIGHTS), dof=4.0)
 
 
 def matern(left, right):
@@ -86,17 +89,17 @@ def test_equal_points_are_found_whatever_their_size():
 
 
 def test_without_replicates_all_shares_are_as_probable():
-    once = Evidence(torch.from_numpy(SITES), torch.tensor([0, 1]), 2.5, None)
     rewards = torch.from_numpy(REWARDS[:6])
-    shares = sampled_shares(once, MODEL, rewards, torch.ones_like(rewards), 8)
+    once = Evidence(torch.from_numpy(SITES), rewards, GROUP, 2.5, None)
+    shares = sampled_shares(once, MODEL, torch.ones_like(rewards), 8)
     np.testing.assert_allclose(sorted(shares), (np.arange(8) + 0.5) / 8, atol=1e-12)
 
 
 @pytest.mark.parametrize("expected", [0.25, 0.5, 0.8])
 def test_the_prior_is_a_beta_law_with_that_mean(expected):
-    once = Evidence(torch.from_numpy(SITES), torch.tensor([0, 1]), 2.5, None)
     rewards = torch.from_numpy(REWARDS[:6])
-    shares = sampled_shares(once, MODEL, rewards, torch.ones_like(rewards), 64, expected)
+    once = Evidence(torch.from_numpy(SITES), rewards, GROUP, 2.5, None)
+    shares = sampled_shares(once, MODEL, torch.ones_like(rewards), 64, expected)
     law = stats.beta(1.0, 1.0 / expected - 1.0)
     np.testing.assert_allclose(np.sort(shares), law.ppf((np.arange(64) + 0.5) / 64), atol=1e-12)
 
@@ -115,7 +118,7 @@ def test_the_likelihood_of_replicates_is_that_of_a_normal_law(expected):
         logs.append(-0.5 * (residual @ inverse @ residual + np.linalg.slogdet(total)[1]))
     density = np.exp(np.array(logs) - max(logs)) * (1.0 - grid) ** (1.0 / expected - 2.0)
     levels = np.searchsorted(density.cumsum() / density.sum(), (np.arange(64) + 0.5) / 64)
-    drawn = sampled_shares(EVIDENCE, MODEL, MODE.rewards, MODE.weights, 64, expected)
+    drawn = sampled_shares(EVIDENCE, MODEL, MODE.weights, 64, expected)
     np.testing.assert_allclose(np.sort(drawn), grid[levels], atol=0.01)
 
 
@@ -131,11 +134,11 @@ def test_replicates_tell_microscale_variation_from_noise(within, between, low, h
     data = TrainingData(
         torch.from_numpy(sites), torch.from_numpy(rewards), torch.zeros(2), torch.ones(2)
     )
-    evidence = Evidence(torch.from_numpy(sites), torch.tensor([0, 1]), 2.5, None)
+    evidence = Evidence(data.points, data.rewards, GROUP, 2.5, None)
     smooth = Hyperparameters(
         torch.tensor([0.0, 0.0, -6.0, np.log(within**2 + between**2)]).double()
     )
-    shares = sampled_shares(evidence, smooth, data.rewards, torch.ones(60).double(), SAMPLES)
+    shares = sampled_shares(evidence, smooth, torch.ones(60).double(), SAMPLES)
     assert low < float(shares.mean()) < high
 
 

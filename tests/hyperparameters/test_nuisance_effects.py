@@ -52,26 +52,26 @@ def dense(model: Hyperparameters) -> tuple[torch.Tensor, torch.Tensor]:
     effects = torch.tensor(
         [[effect(*one, *other) for other in conditions] for one in conditions], dtype=torch.float64
     )
-    alone = Evidence(POINTS, GROUP, 2.5, None)
+    alone = Evidence(POINTS, REWARDS, GROUP, 2.5, None)
     function = alone.covariance_of_rewards(model)
     return effects, effects + function + torch.diag(model.noise / WEIGHTS)
 
 
 def test_the_covariance_is_the_literal_one():
-    evidence = Evidence(POINTS, GROUP, 2.5, None, effects=EFFECTS)
+    evidence = Evidence(POINTS, REWARDS, GROUP, 2.5, None, effects=EFFECTS)
     total = evidence.covariance_of_rewards(MODEL) + torch.diag(MODEL.noise / WEIGHTS)
     torch.testing.assert_close(total, dense(MODEL)[1], rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", LENGTHSCALE_PRIORS)
 def test_the_gradient_is_that_of_finite_differences(name):
-    evidence = Evidence(POINTS, GROUP, 2.5, LENGTHSCALE_PRIORS[name], effects=EFFECTS)
+    evidence = Evidence(POINTS, REWARDS, GROUP, 2.5, LENGTHSCALE_PRIORS[name], effects=EFFECTS)
 
     def value(free: np.ndarray) -> float:
         at = MODEL.moved_to(torch.from_numpy(free))
-        return evidence.log_likelihood(at, REWARDS, WEIGHTS)[0] + evidence.log_prior(at).value
+        return evidence.log_likelihood(at, WEIGHTS)[0] + evidence.log_prior(at).value
 
-    gradient = evidence.log_likelihood(MODEL, REWARDS, WEIGHTS)[1]
+    gradient = evidence.log_likelihood(MODEL, WEIGHTS)[1]
     gradient = gradient + evidence.log_prior(MODEL).gradient
     expected = approx_fprime(MODEL.free.numpy(), value, 1e-7)
     np.testing.assert_allclose(gradient, expected, rtol=1e-4, atol=1e-5)
@@ -79,8 +79,8 @@ def test_the_gradient_is_that_of_finite_differences(name):
 
 def test_the_function_at_the_reference_level_is_that_of_the_dense_formula():
     """The reference level is the latest time and the average of the workers."""
-    evidence = Evidence(POINTS, GROUP, 2.5, LENGTHSCALE_PRIORS["long"], effects=EFFECTS)
-    mode = PosteriorMode(evidence, MODEL, REWARDS, WEIGHTS, dof=4.0)
+    evidence = Evidence(POINTS, REWARDS, GROUP, 2.5, LENGTHSCALE_PRIORS["long"], effects=EFFECTS)
+    mode = PosteriorMode(evidence, MODEL, WEIGHTS, dof=4.0)
     new = torch.tensor([[0.2, 0.4], [0.9, 0.1]], dtype=torch.float64)
     at = mode.given(MODEL, WEIGHTS).at(new)
     mean, variance = at.mean, at.variance
@@ -105,8 +105,8 @@ def test_the_function_at_the_reference_level_is_that_of_the_dense_formula():
 @pytest.mark.parametrize("effects", [EFFECTS, ()])
 def test_drawn_functions_have_the_moments_of_the_mixture(effects):
     model = MODEL if effects else MODEL.moved_to(MODEL.logs)
-    evidence = Evidence(POINTS, GROUP, 2.5, LENGTHSCALE_PRIORS["long"], effects=effects)
-    mode = PosteriorMode(evidence, model, REWARDS, WEIGHTS, dof=4.0)
+    evidence = Evidence(POINTS, REWARDS, GROUP, 2.5, LENGTHSCALE_PRIORS["long"], effects=effects)
+    mode = PosteriorMode(evidence, model, WEIGHTS, dof=4.0)
     mixture = Mixture([mode])
     new = torch.tensor([[0.2, 0.4], [0.9, 0.1], [0.2, 0.4]], dtype=torch.float64)
     drawn = mixture.draws(new, 64_000, torch.Generator().manual_seed(0))

@@ -33,7 +33,7 @@ def together(data: TrainingData, noise: float, dof: float, weights: Tensor, kern
     """Weights of all rewards at which the E-step over all of them stays."""
     scales = kernel.base_kernel.lengthscale.detach().reshape(-1)
     model = Hyperparameters.of(scales, data.group, float(kernel.outputscale), noise)
-    evidence = Evidence(data.unit, data.group, 2.5, None, NO_ERRORS)
+    evidence = Evidence(data.unit, data.rewards, data.group, 2.5, None, NO_ERRORS)
     signal = evidence.covariance_of_rewards(model)
     for _ in range(40):
         own = Noise(noise, weights, dof=dof)

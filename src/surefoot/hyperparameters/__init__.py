@@ -3,11 +3,12 @@
 `HyperparameterFit.fit(data)` is a pure function that returns `Fitted`.
 """
 
+from surefoot.hyperparameters.ascent import GAUSSIAN
 from surefoot.hyperparameters.cross_validation import CrossValidation
 from surefoot.hyperparameters.fitted import Fitted
 from surefoot.hyperparameters.given import GivenHyperparameters
 from surefoot.hyperparameters.nuisance_effects import Contrast
-from surefoot.hyperparameters.student_t_fit import GAUSSIAN, HyperparameterFit
+from surefoot.hyperparameters.student_t_fit import HyperparameterFit
 from surefoot.hyperparameters.training_data import TrainingData
 from surefoot.hyperparameters.uncertainty import CERTAIN_HYPERPARAMETERS, Uncertainty
 

@@ -47,7 +47,6 @@ class Process:
     def given(
         cls,
         evidence: Evidence,
-        rewards: Tensor,
         model: Hyperparameters,
         weights: Tensor,
         share: float = 0.0,
@@ -56,12 +55,11 @@ class Process:
 
         Args:
             evidence: Evidence of the hyperparameters.
-            rewards: Standardised rewards (n,).
             model: Hyperparameters.
             weights: Precisions (n,) of the rewards, relative to the noise.
             share: Share of the noise that is microscale variation.
         """
-        own = share * model.noise
+        own, rewards = share * model.noise, evidence.rewards
         noise = Noise(model.noise - own, weights, evidence.errors).variances
         total = evidence.covariance_of_rewards(model)
         if own > 0.0:

@@ -181,6 +181,7 @@ class Evidence:
 
     Args:
         points: Points (n, d) on the unit cube.
+        rewards: Standardised rewards (n,).
         group: Which lengthscale each coordinate has (d,).
         nu: Smoothness of the Matérn kernel, None for the squared exponential.
         prior: Log density of the lengthscales, by their logarithms; None for no prior at all.
@@ -190,6 +191,7 @@ class Evidence:
     """
 
     points: Tensor
+    rewards: Tensor
     group: Tensor
     nu: float | None
     prior: Callable[[Floats], LogDensity] | None
@@ -306,9 +308,7 @@ class Evidence:
     def _groups(self) -> NDArray[np.int64]:
         return self.group.numpy()
 
-    def log_likelihood(
-        self, model: Hyperparameters, y: Tensor, weights: Tensor
-    ) -> tuple[float, Floats]:
+    def log_likelihood(self, model: Hyperparameters, weights: Tensor) -> tuple[float, Floats]:
         """Log marginal likelihood, up to a constant, and its gradient in all that is fitted.
 
         With C the covariance and a = C^{-1}(y - shift), the derivative in a parameter is
@@ -320,7 +320,7 @@ class Evidence:
         for effect in effects:
             total += effect.values.numpy()
         reciprocal = 1.0 / weights.numpy()
-        found = _solve(total, model.noise * reciprocal + self.errors.numpy(), y.numpy())
+        found = _solve(total, model.noise * reciprocal + self.errors.numpy(), self.rewards.numpy())
         bracket = np.multiply.outer(found.solved, 0.5 * found.solved)
         bracket -= 0.5 * found.inverse
         by_noise = float(bracket.diagonal() @ reciprocal)
@@ -334,11 +334,28 @@ class Evidence:
         lengthscales = np.bincount(self._groups, 2.0 * spread, len(model.logs) - 2)
         return found.log_likelihood, np.append(lengthscales, others)
 
+    def solved(self, model: Hyperparameters, weights: Tensor) -> tuple[Tensor, Tensor]:
+        """Inverse (n, n) of the covariance of the rewards, and that times their residuals (n,)."""
+        noise = Noise(model.noise, weights, self.errors)
+        found = solve(self.covariance_of_rewards(model), noise.variances, self.rewards)
+        return torch.from_numpy(found.inverse), torch.from_numpy(found.solved)
+
+    def expected(self, signal: Tensor, noise: float, weights: Tensor) -> tuple[float, Tensor]:
+        """The prior mean, and expected squares (n,) of the Student-t noise in noise variances.
+
+        Args:
+            signal: Covariance (n, n) of the function and of the effects.
+            noise: Noise variance.
+            weights: Expected precisions (n,).
+        """
+        of_rewards = Noise(noise, weights, self.errors)
+        shift, squared = expected_squares(signal, of_rewards.variances, self.rewards)
+        return shift, of_rewards.expected_squares(squared)
+
     def variational_bound(
         self,
         model: Hyperparameters,
         signal: Tensor,
-        y: Tensor,
         weights: Tensor,
         squared: Tensor,
         dof: float,
@@ -350,13 +367,12 @@ class Evidence:
         Args:
             model: Hyperparameters.
             signal: Covariance (n, n) of the function and of the effects.
-            y: Rewards (n,).
             weights: Expected precisions (n,).
             squared: Expected squares E[r^2] (n,) of the noise, in its variances.
             dof: Degrees of freedom nu.
         """
         noise = Noise(model.noise, weights, self.errors).variances
-        value = solve(signal, noise, y).log_likelihood
+        value = solve(signal, noise, self.rewards).log_likelihood
         half = torch.tensor(0.5 * dof, dtype=torch.float64)
         shape, rate = half + 0.5, half + 0.5 * squared
         log_precision = torch.digamma(shape) - rate.log()

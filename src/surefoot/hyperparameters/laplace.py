@@ -15,6 +15,7 @@ from surefoot._internal.linalg import square_root
 from surefoot.hyperparameters.conditional import Process
 from surefoot.hyperparameters.cross_validation import CrossValidation
 from surefoot.hyperparameters.evidence import Evidence, Hyperparameters
+from surefoot.hyperparameters.fitted import LocalOptimum
 
 SAMPLES = 16
 """How many samples there are of the hyperparameters."""
@@ -40,18 +41,32 @@ class PosteriorMode:
     Args:
         evidence: Evidence of the hyperparameters.
         model: The most likely ones.
-        rewards: Standardised rewards (n,).
-        weights: Posterior means (n,) of their precisions, relative to the noise.
+        weights: Posterior means (n,) of the precisions of the rewards, relative to the noise.
         dof: Degrees of freedom of the noise.
-        bound: The variational bound.
+        shift: Prior mean.
+        bound: The variational bound, once an ascent has ended there.
     """
 
     evidence: Evidence
     model: Hyperparameters
-    rewards: Tensor
     weights: Tensor
     dof: float
+    shift: float = 0.0
     bound: float = 0.0
+
+    @classmethod
+    def of(cls, evidence: Evidence, optimum: LocalOptimum) -> PosteriorMode:
+        """The mode at an optimum of this evidence."""
+        return cls(
+            evidence, optimum.model, optimum.weights, optimum.dof, optimum.shift, optimum.bound
+        )
+
+    @property
+    def optimum(self) -> LocalOptimum:
+        """Its parameters, without the evidence."""
+        return LocalOptimum(
+            self.model, self.dof, self.shift, self.weights, self.bound, self.evidence.nu
+        )
 
     @property
     def log_evidence(self) -> float:
@@ -101,7 +116,7 @@ class PosteriorMode:
 
         def slope(free: Tensor) -> Tensor:
             at = self.model.moved_to(free)
-            gradient = self.evidence.log_likelihood(at, self.rewards, self.weights)[1]
+            gradient = self.evidence.log_likelihood(at, self.weights)[1]
             gradient = gradient + self.evidence.log_prior(at).gradient
             return directions @ torch.from_numpy(gradient)
 
@@ -118,7 +133,7 @@ class PosteriorMode:
             weights: Precisions (n,) of the rewards, relative to the noise.
             share: Share of the noise that is microscale variation.
         """
-        return Process.given(self.evidence, self.rewards, model, weights, share)
+        return Process.given(self.evidence, model, weights, share)
 
     def drawn(
         self,
@@ -142,13 +157,13 @@ class PosteriorMode:
         """
         process = self.given(self.model, self.weights)
         left_out = process.solved / process.inverse.diagonal()  # reward less prediction
-        rewards = self.rewards - process.shift
+        rewards = self.evidence.rewards - process.shift
         return CrossValidation(rewards, rewards - left_out, self.weights)
 
     @property
     def inflation(self) -> float:
         """Factor of the variance."""
-        number = max(len(self.rewards), 3)
+        number = max(len(self.weights), 3)
         return (number + 1.0) / (number - 1.0)
 
 

@@ -21,7 +21,6 @@ from surefoot.regression.noise import Noise
 def sampled_shares(
     evidence: Evidence,
     model: Hyperparameters,
-    rewards: Tensor,
     weights: Tensor,
     number: int,
     expected: float = 0.5,
@@ -35,7 +34,6 @@ def sampled_shares(
     Args:
         evidence: Evidence of the hyperparameters.
         model: The most likely ones, whose noise is the sum of both.
-        rewards: Standardised rewards (n,).
         weights: Precisions (n,) of the measurement errors, relative to their variance.
         number: How many.
         expected: Prior mean 1 / (1 + b) of the share.
@@ -46,11 +44,10 @@ def sampled_shares(
 
     levels = (torch.arange(number, dtype=torch.float64) + 0.5) / number
     same = evidence.same
-    if float(same.sum()) > len(rewards):
+    if float(same.sum()) > len(weights):
         signal = evidence.covariance_of_rewards(model)
         logs = [
-            _log_likelihood(evidence, model, signal, same, rewards, weights, share)
-            for share in quantile(levels)
+            _log_likelihood(evidence, model, signal, weights, share) for share in quantile(levels)
         ]
         levels = _quantiles(torch.stack(logs).softmax(0), levels)
     shares = quantile(levels)
@@ -58,18 +55,12 @@ def sampled_shares(
 
 
 def _log_likelihood(
-    evidence: Evidence,
-    model: Hyperparameters,
-    signal: Tensor,
-    same: Tensor,
-    rewards: Tensor,
-    weights: Tensor,
-    share: Tensor,
+    evidence: Evidence, model: Hyperparameters, signal: Tensor, weights: Tensor, share: Tensor
 ) -> Tensor:
     """Log marginal likelihood, up to a constant, for a share of microscale variation."""
     noise = Noise((1.0 - share) * model.noise, weights, evidence.errors)
-    root = cholesky(signal + share * model.noise * same + torch.diag(noise.variances))
-    columns = torch.stack([rewards, torch.ones_like(rewards)], -1)
+    root = cholesky(signal + share * model.noise * evidence.same + torch.diag(noise.variances))
+    columns = torch.stack([evidence.rewards, torch.ones_like(weights)], -1)
     solved, ones = torch.linalg.solve_triangular(root, columns, upper=False).T
     residual = solved - ones * (ones @ solved) / (ones @ ones)
     return -0.5 * (residual @ residual) - root.diagonal().log().sum()

@@ -93,7 +93,7 @@ class Mixture:
 
     def mean(self, points: Tensor) -> Tensor:
         """Mean (n,) alone at points (n, d), which takes a small part of the time."""
-        unit, number = self.frame.unit(points), len(self.modes[0].rewards)
+        unit, number = self.frame.unit(points), len(self.modes[0].weights)
         size = max(1, _MOST_ELEMENTS // (SAMPLES * number))
         if self.modes[0].evidence.is_told(unit):
             size = len(unit)
@@ -178,7 +178,7 @@ class Mixture:
     @cached_property
     def _processes(self) -> list[Process]:
         """The processes of all samples, in batches of the same mode that bound the memory."""
-        size = max(1, _MOST_ELEMENTS // len(self.modes[0].rewards) ** 2)
+        size = max(1, _MOST_ELEMENTS // len(self.modes[0].weights) ** 2)
         pairs = list(zip(self._samples, self.shares.tolist(), strict=True))
         batches = []
         for _, group in groupby(pairs, key=lambda pair: id(pair[0][0])):

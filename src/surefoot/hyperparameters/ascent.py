@@ -1,0 +1,137 @@
+"""Ascent of the variational bound of the evidence, in hyperparameters and precisions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from surefoot._internal.lbfgsb import Limits, minimise
+from surefoot._internal.linalg import Floats
+from surefoot.hyperparameters.evidence import MIN_NOISE, Evidence, Hyperparameters, best_dof
+from surefoot.hyperparameters.laplace import PosteriorMode
+from surefoot.regression.noise import precision
+
+GAUSSIAN = 1e9
+"""Degrees of freedom at which Student-t noise is Gaussian in float64; for `HyperparameterFit`."""
+
+_LENGTHSCALES, _VARIANCE, _NOISE = (-6.0, 7.0), (-10.0, 30.0), (-16.0, 28.0)
+"""Bounds of the logarithms: wide, but nothing overflows in them."""
+_DOUBTED = 0.1  # precision of a reward below which an ascent is compared with others
+_SHORT_START = 0.3  # of the initial lengthscales: little noise and a rough function, or the reverse
+_FIRST = (2, 12)  # passes and steps from each start
+_NEARBY = (2, 30)  # passes and steps of an ascent that begins near its end
+_E_STEPS = 8  # of the precisions in each pass
+_APART = 0.3  # in a log hyperparameter or a precision, of optima that differ
+_RELATIVE_TOLERANCE = 1e-6  # of the objective, at which L-BFGS-B stops
+
+
+@dataclass(frozen=True)
+class Ascent:
+    """Alternate updates of the kernel with updates of precisions and degrees of freedom.
+
+    Args:
+        dof: Fixed degrees of freedom of the noise; None where they are fitted.
+        passes: Alternations.
+        steps: Maximum number of L-BFGS-B iterations in each alternation.
+    """
+
+    dof: float | None
+    passes: int
+    steps: int
+
+    @property
+    def nearby(self) -> Ascent:
+        """The ascent from a start that is near its end."""
+        return Ascent(self.dof, *_NEARBY)
+
+    def climb(self, start: PosteriorMode) -> PosteriorMode:
+        """Where the ascent from a start ends."""
+        evidence, model, dof, weights = start.evidence, start.model, start.dof, start.weights
+        shift, left = start.shift, self.passes
+        while True:
+            model = _maximise(model, evidence, weights, self.steps)
+            signal, relative = evidence.covariance_of_rewards(model), evidence.rewards.square()
+            for _ in range(_E_STEPS):
+                shift, relative = evidence.expected(signal, model.noise, weights)
+                weights = precision(relative, dof)
+                dof = self.dof or best_dof(relative)
+            left -= 1
+            if left < 1:
+                break
+        weights = precision(relative, dof)
+        bound = evidence.variational_bound(model, signal, weights, relative, dof)
+        return PosteriorMode(evidence, model, weights, dof, shift, bound)
+
+    def starts(self, evidence: Evidence, cautious: Tensor) -> list[PosteriorMode]:
+        """Where a few iterations from each of several starts arrive, the best first.
+
+        Args:
+            evidence: The evidence.
+            cautious: Precisions (n,) that are small for rewards far from the median.
+        """
+        first, groups = Ascent(self.dof, *_FIRST), int(evidence.group.max()) + 1
+
+        def climb_from(weights: Tensor, share: float = 1.0) -> PosteriorMode:
+            power = float((weights * evidence.rewards.square()).sum() / weights.sum())
+            model = Hyperparameters.initial(groups, max(power, MIN_NOISE), share)
+            return first.climb(PosteriorMode(evidence, model, weights, 4.0))
+
+        modes = [] if self.dof == GAUSSIAN else [climb_from(cautious)]
+        if not modes or float(modes[0].weights.min()) < _DOUBTED:
+            modes += [climb_from(torch.ones_like(cautious), one) for one in (1.0, _SHORT_START)]
+        return sorted(modes, key=lambda mode: -mode.bound)
+
+    def converged(self, starts: Sequence[PosteriorMode]) -> list[PosteriorMode]:
+        """Where the ascents from some starts end, each end once, the most probable first."""
+        modes = [self.climb(one) for one in starts]
+        modes = distinct(sorted(modes, key=lambda mode: -mode.bound))
+        if len(modes) > 1:
+            modes.sort(key=lambda mode: -mode.log_evidence)
+        return modes
+
+
+def with_bound(mode: PosteriorMode) -> PosteriorMode:
+    """A mode with its variational bound."""
+    evidence, model, dof = mode.evidence, mode.model, mode.dof
+    signal = evidence.covariance_of_rewards(model)
+    _, relative = evidence.expected(signal, model.noise, mode.weights)
+    weights = precision(relative, dof)
+    return replace(mode, bound=evidence.variational_bound(model, signal, weights, relative, dof))
+
+
+def distinct(modes: Sequence[PosteriorMode]) -> list[PosteriorMode]:
+    """The first of all modes that are alike."""
+    kept: list[PosteriorMode] = []
+    for mode in modes:
+        if all(_differ(mode, other) for other in kept):
+            kept.append(mode)
+    return kept
+
+
+def _differ(one: PosteriorMode, other: PosteriorMode) -> bool:
+    """Whether two ascents have arrived at different optima."""
+    models = float((one.model.free - other.model.free).abs().max())
+    return max(models, float((one.weights - other.weights).abs().max())) > _APART
+
+
+def _maximise(
+    model: Hyperparameters, evidence: Evidence, weights: Tensor, steps: int
+) -> Hyperparameters:
+    """Improve kernel and noise, by L-BFGS-B on the penalised marginal likelihood."""
+
+    def losses(free: Floats, _: list[int]) -> tuple[Floats, Floats]:
+        at = model.moved_to(torch.from_numpy(free[0]))
+        value, gradient = evidence.log_likelihood(at, weights)
+        prior = evidence.log_prior(at)
+        return np.array([-value - prior.value]), -(gradient + prior.gradient)[None]
+
+    pairs = [_LENGTHSCALES] * (len(model.logs) - 2) + [_VARIANCE, _NOISE]
+    pairs += [pair for effect in evidence.effects for pair in effect.bounds]
+    limits = Limits(*(np.array(ends) for ends in zip(*pairs, strict=True)))
+    start = model.free.numpy()[None]
+    found = minimise(losses, start, limits, steps, _RELATIVE_TOLERANCE)[0]
+    return model.moved_to(torch.from_numpy(found))

@@ -1,0 +1,69 @@
+"""Weights of rewards that a fit has not seen: beyond those of its ascent, or later than it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from surefoot.hyperparameters.evidence import Evidence, weights_beside
+from surefoot.hyperparameters.laplace import PosteriorMode
+from surefoot.hyperparameters.standardisation import evidence_in
+from surefoot.hyperparameters.training_data import TrainingData
+from surefoot.regression.noise import Noise, precision
+from surefoot.regression.units import RewardUnits
+
+MOST_TOGETHER = 1000
+"""Rewards up to which all weights are found together."""
+
+_AT_ONCE = 500  # rewards that get weights beside the known ones
+_PASSES_TOGETHER = 8  # of the weights of all rewards, where a fit saw a part of them
+
+
+def completed_weights(
+    weights: Tensor,
+    known: Tensor,
+    mode: PosteriorMode,
+    units: RewardUnits,
+    data: TrainingData,
+    lengthscales: str,
+) -> Tensor:
+    """Weights (t,) of all rewards, of which those of some are known.
+
+    Each of the others gets the weight that it has beside the known ones; up to 1,000 rewards, all
+    of them then those that they have together.
+
+    Args:
+        weights: The known weights, and others to start from (t,).
+        known: Indices (k,) of the known ones.
+        mode: The mode of which they are, whose kernel and effects stay.
+        units: The standardised units.
+        data: The observations.
+        lengthscales: Name of the prior of the lengthscales.
+    """
+    number, model, dof = len(data.rewards), mode.model, mode.dof
+    if len(known) == number:
+        return weights
+
+    def evidence_at(rewards: Tensor) -> Evidence:
+        conditions = data.workers[rewards], data.times[rewards]
+        effects = tuple(one.on(*conditions) for one in mode.evidence.effects)
+        alone = evidence_in(data, rewards, units, mode.evidence.nu, lengthscales)
+        return replace(alone, effects=effects)
+
+    completed, others = weights.clone(), torch.ones_like(weights, dtype=torch.bool)
+    others[known] = False
+    for rest in torch.where(others)[0].split(_AT_ONCE):
+        both = torch.cat([known, rest])
+        here = evidence_at(both)
+        noise = Noise(model.noise, weights[both], here.errors, dof)
+        signal = here.covariance_of_rewards(model)
+        completed[rest] = weights_beside(signal, noise, here.rewards, len(known))
+    if number <= MOST_TOGETHER:
+        here = evidence_at(torch.arange(number))
+        signal = here.covariance_of_rewards(model)
+        for _ in range(_PASSES_TOGETHER):
+            _, relative = here.expected(signal, model.noise, completed)
+            completed = precision(relative, dof)
+    return completed

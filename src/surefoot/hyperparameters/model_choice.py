@@ -1,0 +1,64 @@
+"""Choice of the kernel's smoothness and of the effects of conditions, by the evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from surefoot.hyperparameters.ascent import Ascent
+from surefoot.hyperparameters.evidence import Evidence
+from surefoot.hyperparameters.laplace import PosteriorMode
+from surefoot.hyperparameters.nuisance_effects import NuisanceEffect, screened
+
+STRONG_EVIDENCE = 3.0
+"""Of one model against another, in nats (Kass and Raftery 1995)."""
+
+_SCREENED = 0.5  # nats by a score test, from which on an effect is fitted
+
+
+def with_other_kernels(evidence: Evidence, nus: Sequence[float | None]) -> list[Evidence]:
+    """The evidence with kernels of other smoothness."""
+    return [replace(evidence, nu=nu) for nu in nus if nu != evidence.nu]
+
+
+def with_smoothness(
+    mode: PosteriorMode, nus: Sequence[float | None], ascent: Ascent
+) -> tuple[PosteriorMode, list[PosteriorMode]]:
+    """The mode with the kernel that the data support, and those with the other kernels."""
+    kernels = with_other_kernels(mode.evidence, nus)
+    others = [ascent.nearby.climb(replace(mode, evidence=one)) for one in kernels]
+    ends = [end for end in others if end.bound > mode.bound]
+    if not ends:
+        return mode, others
+    scores = [one.log_evidence for one in (mode, *ends)]
+    best = int(np.argmax(scores[1:]))
+    if scores[1 + best] <= scores[0] + STRONG_EVIDENCE:
+        return mode, others
+    return ends[best], [mode, *(other for other in others if other is not ends[best])]
+
+
+def with_effects(
+    mode: PosteriorMode, effects: Sequence[NuisanceEffect], ascent: Ascent
+) -> PosteriorMode:
+    """The mode with those effects of conditions that the data support."""
+    left = [*effects]
+    while left:
+        at = mode.evidence.solved(mode.model, mode.weights)
+        tests = [screened(effect, *at) for effect in left]
+        for index in sorted(range(len(left)), key=lambda index: -tests[index].gain):
+            if tests[index].gain < _SCREENED:
+                return mode
+            known = replace(mode.evidence, effects=(*mode.evidence.effects, left[index]))
+            logs = torch.cat([mode.model.effects, tests[index].logs])
+            start = replace(mode, evidence=known, model=replace(mode.model, effects=logs))
+            other = ascent.climb(start)
+            if other.bound > mode.bound + left[index].least_gain:
+                mode = other
+                del left[index]
+                break
+        else:
+            return mode
+    return mode

@@ -1,0 +1,168 @@
+"""Transformation of the rewards to standardised units, chosen by the evidence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from surefoot.estimators.spread import ROUNDING, robust_spread
+from surefoot.estimators.student_t import cautious_weights
+from surefoot.hyperparameters.ascent import GAUSSIAN, Ascent, distinct
+from surefoot.hyperparameters.evidence import LENGTHSCALE_PRIORS, Evidence
+from surefoot.hyperparameters.laplace import PosteriorMode
+from surefoot.hyperparameters.levels import are_kept, levels_of
+from surefoot.hyperparameters.model_choice import STRONG_EVIDENCE, with_effects
+from surefoot.hyperparameters.nuisance_effects import effects_of
+from surefoot.hyperparameters.training_data import TrainingData
+from surefoot.regression.transforms import ONE_LEVEL, UNWARPED, Chain, Levels, Warp
+from surefoot.regression.units import RewardUnits
+
+_ANCHOR = 0.9  # quantile of the rewards: what is good is told apart best
+_KNEES = (4.0, 1.0, 0.25, 0.06)  # of the distance from the anchor to the median
+_JUMPING = 0.5  # smoothness of the kernel between levels
+_OUTLYING = 2.0  # exponent of the tail of an improper density, Cauchy's
+_RIVAL = 5.0  # nats below the best bound, up to which an ascent goes on
+
+
+@dataclass(frozen=True, eq=False)
+class Standardised:
+    """Rewards under one transformation, and where ascents from several starts arrive.
+
+    Args:
+        units: The standardised units.
+        cautious: Precisions (t,) of all rewards to start from.
+        modes: Modes of nearly the same bound, the best first.
+        score: Log evidence in reward units.
+    """
+
+    units: RewardUnits
+    cautious: Tensor
+    modes: Sequence[PosteriorMode]
+    score: float
+
+
+@dataclass(frozen=True, eq=False)
+class Standardisation:
+    """Search for the transformation of the rewards that the evidence supports.
+
+    Args:
+        data: The observations.
+        subset: Indices (k,) of the rewards that it is searched by.
+        nu: Smoothness of the kernel.
+        lengthscales: Name of the prior of the lengthscales.
+        ascent: The ascent of the bound.
+        effects: Names of the effects of conditions.
+    """
+
+    data: TrainingData
+    subset: Tensor
+    nu: float | None
+    lengthscales: str
+    ascent: Ascent
+    effects: Sequence[str]
+
+    def plain(self) -> Standardised:
+        """Rewards that are not transformed."""
+        return self._under(ONE_LEVEL, UNWARPED, self.nu)
+
+    def compressed(self, plain: Standardised) -> Standardised:
+        """Rewards with large distances compressed, if the evidence favours it."""
+        best = plain
+        for warp in _warps(self.data.rewards):
+            other = self._under(ONE_LEVEL, warp, self.nu)
+            if other.score <= best.score:
+                break
+            best = other
+        return best if best.score >= plain.score + STRONG_EVIDENCE else plain
+
+    def on_levels(self, plain: Standardised) -> Standardised:
+        """Rewards with levels that they are on brought near, if the evidence favours it."""
+        levels = levels_of(self.data.rewards)
+        if levels.is_identity:
+            return plain
+        smooth, rough = (self._under(levels, UNWARPED, nu) for nu in (self.nu, _JUMPING))
+        other = smooth if smooth.score >= rough.score + STRONG_EVIDENCE else rough
+        # Where a level lies is as improbable a priori as an outlier there.
+        price = STRONG_EVIDENCE + _OUTLYING * levels.log_shortening
+        # Workers that differ, and a step in time, make levels too.
+        known, score = (self._score_with_effects(one) for one in (plain, other))
+        kept = are_kept(levels, self.data.rewards[self.subset], other.modes[0].weights)
+        return other if kept and score - price >= known else plain
+
+    def _score_with_effects(self, found: Standardised) -> float:
+        """Log evidence in reward units, with the effects of conditions that the data support."""
+        data, subset, before = self.data, self.subset, found.modes[0]
+        effects = effects_of(data.workers[subset], data.times[subset], self.effects)
+        return found.score + with_effects(before, effects, self.ascent).bound - before.bound
+
+    def _under(self, levels: Levels, warp: Warp, nu: float | None) -> Standardised:
+        """Rewards under transformations; those far from the median are doubted.
+
+        But not for being on another level.
+        """
+        rewards, chain = self.data.rewards, Chain((levels, warp))
+        center, scale = self._location_and_scale(chain(rewards), self.data.sems)
+        units = RewardUnits(center, scale, warp=chain)
+        cautious = (
+            torch.ones_like(rewards)
+            if self.ascent.dof == GAUSSIAN
+            else cautious_weights(warp(levels.joined(rewards)))
+        )
+        evidence = evidence_in(self.data, self.subset, units, nu, self.lengthscales)
+        modes = self.ascent.starts(evidence, cautious[self.subset])
+        least = modes[0].bound - _RIVAL
+        modes = distinct([one for one in modes if not one.bound < least])
+        slopes = float(chain.log_slope(rewards[self.subset]).sum())
+        score = modes[0].bound + (slopes - len(self.subset) * math.log(scale))
+        return Standardised(units, cautious, modes, score)
+
+    def _location_and_scale(self, rewards: Tensor, errors: Tensor) -> tuple[float, float]:
+        """Mean and deviation for Gaussian noise, median and robust deviation otherwise.
+
+        Where a search has converged most rewards are alike, and their median absolute deviation
+        is that of the noise.
+        """
+        deviation = float(rewards.std()) if len(rewards) > 1 else 0.0
+        mean = float(rewards.mean())
+        if self.ascent.dof == GAUSSIAN and ROUNDING * abs(mean) < deviation < math.inf:
+            return mean, deviation
+        return float(rewards.median()), robust_spread(rewards, errors=errors)
+
+
+def evidence_in(
+    data: TrainingData, rewards: Tensor, units: RewardUnits, nu: float | None, lengthscales: str
+) -> Evidence:
+    """The evidence in some rewards, with these indices (k,), without effects of conditions.
+
+    Args:
+        data: The observations.
+        rewards: The indices.
+        units: The standardised units.
+        nu: Smoothness of the kernel.
+        lengthscales: Name of the prior of the lengthscales.
+    """
+    return Evidence(
+        data.unit[rewards],
+        units.transform(data.rewards[rewards]),
+        data.group,
+        nu,
+        LENGTHSCALE_PRIORS[lengthscales],
+        units.error_variances(data.rewards[rewards], data.sems[rewards]),
+    )
+
+
+def _warps(rewards: Tensor) -> list[Warp]:
+    """Transformations that compress all but the largest rewards, weakest first.
+
+    Knees are in units of the distance from the anchor to the median reward; to that of the smaller
+    ones where half of the rewards are equal, as rounded ones are where a search has converged.
+    """
+    anchor, middle = (float(rewards.quantile(q)) for q in (_ANCHOR, 0.5))
+    if middle == anchor and bool((rewards < anchor).any()):
+        middle = float(rewards[rewards < anchor].median())
+    knees = [share * (anchor - middle) for share in _KNEES]
+    return [Warp(anchor, knee) for knee in knees if knee > 0.0]
