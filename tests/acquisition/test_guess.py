@@ -135,7 +135,7 @@ def test_without_a_declared_space_a_guess_is_of_the_parameters_that_trials_have(
     [
         ("guess = 8", "guess = 80", "from 1 to 32"),
         ("guess = 8", "guess = 2.5", "whole number"),
-        ("special = [-1]", "guess = 2", "from low to high|special"),
+        ("special = [-1]", "guess = 2", "from 0 to 1"),
         ('choices = ["a", "b"]', 'choices = ["a", "b"], guess = "c"', "one of the choices"),
     ],
 )
