@@ -11,6 +11,7 @@ from surefoot.acquisition.hypervolume_improvement import HypervolumeImprovement
 from surefoot.acquisition.lacing import Lacing
 from surefoot.acquisition.largest_gap import LargestGap
 from surefoot.acquisition.noisy_improvement import NoisyExpectedImprovement
+from surefoot.acquisition.phased_elimination import PhasedElimination
 from surefoot.acquisition.plan import Plan
 from surefoot.acquisition.policy import Policy, ScorePolicy, UpperConfidenceBound
 from surefoot.acquisition.recommendation import By
@@ -41,6 +42,7 @@ __all__ = [
     "Lacing",
     "LargestGap",
     "NoisyExpectedImprovement",
+    "PhasedElimination",
     "Plan",
     "Policy",
     "PolicyState",
