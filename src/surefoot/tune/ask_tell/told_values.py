@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
+from contextlib import suppress
 
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.measurement import (
@@ -14,12 +14,12 @@ from surefoot.tune.measuring.measurement import (
     ObservedVariables,
     outcome,
     positive,
+    strict_number,
 )
 from surefoot.tune.plain_text import shown, storable
 from surefoot.types import InvalidInput
 
 Given = float | str | None
-_NUMBER = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 
 
 def result_of(
@@ -92,13 +92,9 @@ def result_of(
 def _number(name: str, given: object) -> float:
     """A finite number, or the text of one."""
     found = math.nan
-    if isinstance(given, str) and _NUMBER.fullmatch(given.strip()):
-        found = float(given)
-    elif isinstance(given, int | float) and not isinstance(given, bool):
-        try:
-            found = float(given)
-        except OverflowError:
-            found = math.inf
+    if not isinstance(given, bool):
+        with suppress(TypeError, ValueError, OverflowError):
+            found = strict_number(given.strip() if isinstance(given, str) else given)
     if not math.isfinite(found):
         raise InvalidInput(f"{name}: got {shown(given)}, expected a finite number such as 12.5")
     return found

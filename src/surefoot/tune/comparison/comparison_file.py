@@ -8,6 +8,7 @@ import math
 import os
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,6 +22,7 @@ T = TypeVar("T")
 Runs = list[dict[str, Measurement | Failure]]  # by pair: results of "a" and "b", as far as measured
 
 
+@dataclass(frozen=True)
 class ComparisonRecord:
     """The runs of one comparison, and the file to which new ones are appended.
 
@@ -34,11 +36,10 @@ class ComparisonRecord:
         pairs: Results by pair, in order; the last pair may lack one.
     """
 
-    def __init__(self, descriptor: int, path: Path, number: int, pairs: Runs) -> None:
-        self._descriptor = descriptor
-        self._path = path
-        self.number = number
-        self.pairs = pairs
+    descriptor: int
+    path: Path
+    number: int
+    pairs: Runs
 
     def add(
         self,
@@ -73,7 +74,7 @@ class ComparisonRecord:
         line |= {"seconds": round(result.seconds, 6), "time": round(time.time(), 3)}
         if environment:
             line["environment"] = dict(environment)
-        _append(self._descriptor, self._path, line)
+        _append(self.descriptor, self.path, line)
         if pair == len(self.pairs):
             self.pairs.append({})
         self.pairs[pair][label] = result

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,7 @@ _NO_LINE = "no line `{0}=NUMBER` on standard output, expected one, since {0} is 
 _NO_VALUE = "no `{0}=NUMBER` on standard output, expected it, since {0} is in the study file"
 
 
+@dataclass(frozen=True)
 class CommandObjective:
     """Runs a command for each measurement.
 
@@ -64,46 +65,30 @@ class CommandObjective:
             none.
     """
 
-    def __init__(
-        self,
-        template: CommandTemplate,
-        folder: Path,
-        timeout: float | None,
-        observed: ObservedVariables | None = None,
-        kept: KeptProcesses | None = None,
-        constraints: Mapping[str, ValueName | None] | None = None,
-        inactive: Mapping[str, str | None] | None = None,
-        value: ValueName | None = None,
-    ) -> None:
-        self._template = template
-        self._folder = folder
-        self._timeout = timeout
-        self._observed = observed
-        self._kept = kept
-        self._constraints = constraints or {}
-        self._value = value
-        self._inactive = inactive or {}
-        variables = () if observed is None else observed.variables
-        self._names_worker = "worker" in (
-            *self._constraints,
-            *variables,
-        )  # which is another thing then
+    template: CommandTemplate
+    folder: Path
+    timeout: float | None
+    observed: ObservedVariables | None = None
+    kept: KeptProcesses | None = None
+    constraints: Mapping[str, ValueName | None] = field(default_factory=dict)
+    inactive: Mapping[str, str | None] = field(default_factory=dict)
+    value: ValueName | None = None
 
     def check(self) -> None:
-        self._template.check_program(self._folder)
+        self.template.check_program(self.folder)
 
     def measure(
         self, params: Mapping[str, Any], stop: Stop, race: Ending = NO_RACE
     ) -> Measurement | Failure:
         start = time.monotonic()
         try:
-            arguments = self._template.fill(params, self._inactive)
-            process = SupervisedProcess(arguments, self._folder, kept=self._kept)
+            arguments = self.template.fill(params, self.inactive)
+            process = SupervisedProcess(arguments, self.folder, kept=self.kept)
         except OSError as error:
             reason = f"the command cannot be started: {error.strerror or error}"
             return outcome(reason, "", time.monotonic() - start)
         try:
-            deadline = None if self._timeout is None else start + self._timeout
+            deadline = None if self.timeout is None else start + self.timeout
             code = process.wait(deadline, stop, lambda: race.ends(searched(process.stdout)))
             lost = code is None and race.ends(searched(process.stdout))
             seconds = time.monotonic() - start
@@ -115,22 +100,23 @@ class CommandObjective:
         value: PrintedValue | Unclear | str
         text = ""
         if code is None and not lost:
-            value = timed_out(self._timeout)
+            value = timed_out(self.timeout)
         elif code:
             value = describe_exit(code)
         else:
             text = searched(process.stdout)
             text = complete_lines(text) if lost else text
-            if not self._names_worker:
+            variables = () if self.observed is None else self.observed.variables
+            if "worker" not in (*self.constraints, *variables):  # which is another thing then
                 worker, text = split_worker(text)
             text = plain(text)
-            if self._observed is not None:
-                given, text = self._observed.split(text)
-                environment = self._observed.check(given, _NO_LINE)
-            named = self._value is not None
-            reported, text = printed_constraints(text, self._constraints, named)
-            constraints = check_constraints(self._constraints, reported, _NO_VALUE)
-            value = printed_value(text, self._value, apart=list(reported)) or NO_NUMBER
+            if self.observed is not None:
+                given, text = self.observed.split(text)
+                environment = self.observed.check(given, _NO_LINE)
+            named = self.value is not None
+            reported, text = printed_constraints(text, self.constraints, named)
+            constraints = check_constraints(self.constraints, reported, _NO_VALUE)
+            value = printed_value(text, self.value, apart=list(reported)) or NO_NUMBER
         left = left_behind(process.left_behind)
         output = process.output.text()
         found = outcome(value, output, seconds, environment, left, constraints, worker)

@@ -8,7 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,7 @@ _NO_VALUE = (
 _NO_KEY = "no {0!r} in the dictionary that was returned, expected it, since {0} is observed"
 
 
+@dataclass
 class FunctionObjective:
     """Calls a function with the parameters as keywords.
 
@@ -57,41 +58,29 @@ class FunctionObjective:
         conditional: Members of `names` that are left out where the parameter is inactive.
     """
 
-    def __init__(
-        self,
-        target: str,
-        names: Sequence[str],
-        folder: Path,
-        timeout: float | None,
-        observed: ObservedVariables | None = None,
-        kept: KeptProcesses | None = None,
-        constraints: Sequence[str] = (),
-        conditional: Sequence[str] = (),
-    ) -> None:
-        reported = [*(() if observed is None else observed.variables), *constraints]
-        self._target = target
-        marked = [f"{name}?" if name in conditional else name for name in names]
-        self._arguments = [*target.split(":"), ",".join(reported), *marked]
-        self._folder = folder
-        self._timeout = timeout
-        self._observed = observed
-        self._kept = kept
-        self._constraints = constraints
-        self._server: FunctionServer | None = None
+    target: str
+    names: Sequence[str]
+    folder: Path
+    timeout: float | None
+    observed: ObservedVariables | None = None
+    kept: KeptProcesses | None = None
+    constraints: Sequence[str] = ()
+    conditional: Sequence[str] = ()
+    _server: FunctionServer | None = field(default=None, init=False)
 
     def check(self) -> None:
         reply = self._start().ready(None, Stop())
         if "error" in reply:
             self.close()
             raise InvalidCommand(
-                f"cannot use {self._target!r}: {reply['error']}", key="objective.function"
+                f"cannot use {self.target!r}: {reply['error']}", key="objective.function"
             )
 
     def measure(
         self, params: Mapping[str, Any], stop: Stop, race: Ending = NO_RACE
     ) -> Measurement | Failure:
         start = time.monotonic()
-        deadline = None if self._timeout is None else start + self._timeout
+        deadline = None if self.timeout is None else start + self.timeout
         left = ""
         try:
             reply: dict[str, Any] = {}
@@ -118,9 +107,9 @@ class FunctionObjective:
             reason, blameless = str(reply["error"]), bool(reply.get("blameless"))
             return outcome(reason, output, seconds, left_behind=left, blameless=blameless)
         environment: dict[str, float] | str | None = None
-        if self._observed is not None:
-            environment = self._observed.check(reply["reported"], _NO_KEY)
-        constraints = check_constraints(self._constraints, reply.get("reported", {}), _NO_VALUE)
+        if self.observed is not None:
+            environment = self.observed.check(reply["reported"], _NO_KEY)
+        constraints = check_constraints(self.constraints, reply.get("reported", {}), _NO_VALUE)
         measured = of_replicates(reply["samples"] if "samples" in reply else [reply["value"]])
         measured = replace(measured, sem=float(reply.get("sem", measured.sem)))
         worker = reply.get("worker")
@@ -132,7 +121,10 @@ class FunctionObjective:
             server.close()
 
     def _start(self) -> FunctionServer:
-        self._server = FunctionServer(self._arguments, self._folder, self._timeout, self._kept)
+        reported = [*(() if self.observed is None else self.observed.variables), *self.constraints]
+        marked = [f"{name}?" if name in self.conditional else name for name in self.names]
+        arguments = [*self.target.split(":"), ",".join(reported), *marked]
+        self._server = FunctionServer(arguments, self.folder, self.timeout, self.kept)
         return self._server
 
 

@@ -72,10 +72,7 @@ def collect(state: StudyState) -> Report:
     for count, then in past.items():
         state.opened.recommended[count] = then.recommendation
     states = {**past, len(measured): state}
-    environments = None
-    if study_file.scheme.environment is not None:
-        environments = [trial_environment(trial) for trial in measured]
-    predicted = intervals(*model.predict([trial.params for trial in measured], environments))
+    predicted = intervals(*state.at_measured(model))
     fits = {
         number: (interval, float(weight), bool(outlier))
         for number, interval, weight, outlier in zip(
@@ -83,9 +80,7 @@ def collect(state: StudyState) -> Report:
         )
     }
     first = min(measured, key=lambda trial: trial.number)
-    center, _, _ = model.of_estimand("location").predict(
-        [trial.params for trial in measured], environments
-    )
+    center, _, _ = state.at_measured(model.of_estimand("location"))
     residuals = model.on_model_scale(model.adjusted) - model.on_model_scale(center)
     facts, verdict = _noise(residuals, int(np.sum(model.outliers)))
     return Report(

@@ -6,6 +6,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 
 from optuna.trial import FrozenTrial
 
@@ -40,6 +41,7 @@ def heartbeats(beat: Callable[[int], None], interval: float = INTERVAL) -> Itera
         ended.set()
 
 
+@dataclass(frozen=True)
 class SilentTrials:
     """Trials of other machines without a heartbeat for long.
 
@@ -51,20 +53,15 @@ class SilentTrials:
         answering_since: When the storage began to answer, by the clock.
     """
 
-    def __init__(
-        self,
-        clock: Callable[[], float] = time.monotonic,
-        answering_since: Callable[[], float] = lambda: OUTAGES.ended,
-    ) -> None:
-        self._clock = clock
-        self._answering_since = answering_since
-        self._since: dict[int, tuple[object, float]] = {}
+    clock: Callable[[], float] = time.monotonic
+    answering_since: Callable[[], float] = lambda: OUTAGES.ended
+    _since: dict[int, tuple[object, float]] = field(default_factory=dict)
 
     def is_silent(self, trial: FrozenTrial) -> bool:
         """Whether a running trial has had no new heartbeat for `SILENCE` seconds."""
-        beat, now = trial.user_attrs.get(HEARTBEAT), self._clock()
+        beat, now = trial.user_attrs.get(HEARTBEAT), self.clock()
         seen, since = self._since.get(trial.number, (None, now))
         if seen != beat or trial.number not in self._since:
             since = now
         self._since[trial.number] = (beat, since)
-        return now - max(since, self._answering_since()) >= SILENCE
+        return now - max(since, self.answering_since()) >= SILENCE

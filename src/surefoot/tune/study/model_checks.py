@@ -13,7 +13,6 @@ from optuna.trial import TrialState
 
 from surefoot.tune.estimate_text import estimate_text
 from surefoot.tune.study.state import StudyState
-from surefoot.tune.study.trial_attributes import trial_environment
 from surefoot.tune.units import Units
 
 if TYPE_CHECKING:
@@ -140,11 +139,7 @@ def _change_in_time(state: StudyState) -> str:
     study_file, model, trials = state.study_file, state.belief, state.measured
     if "drift" in model.effects:
         return ""
-    environments = None
-    if study_file.scheme.environment is not None:
-        environments = [trial_environment(trial) for trial in trials]
-    center = model.of_estimand("location")
-    mean, _, _ = center.predict([trial.params for trial in trials], environments)
+    mean, _, _ = state.at_measured(model.of_estimand("location"))
     order = sorted(
         range(len(trials)), key=lambda i: (trials[i].datetime_complete is None, trials[i].number)
     )

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from optuna.trial import FrozenTrial, TrialState
 
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.study.confirm_stage import ConfirmStage, recommended
-from surefoot.tune.study.trial_attributes import is_failed_round, is_round
+from surefoot.tune.study.trial_attributes import is_failed_round, is_round, trial_environment
 
 if TYPE_CHECKING:
     from surefoot.integrations.optuna import (
@@ -69,6 +70,13 @@ class StudyState:
         """The trials in the model, in its order."""
         by_number = {trial.number: trial for trial in self.trials}
         return [by_number[number] for number in self.belief.trials]
+
+    def at_measured(self, belief: StudyBelief) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Predictions of a belief where it was measured, each under its environment."""
+        environments = None
+        if self.study_file.scheme.environment is not None:
+            environments = [trial_environment(trial) for trial in self.measured]
+        return belief.predict([trial.params for trial in self.measured], environments)
 
     @property
     def given(self) -> Mapping[str, Any]:
