@@ -111,6 +111,7 @@ KINDS = [
 ]
 
 
+@pytest.mark.daily(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_equal_settings_are_called_different_in_at_most_5_percent(kind):

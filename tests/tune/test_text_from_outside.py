@@ -245,6 +245,7 @@ DAMAGED = [  # beyond recognition of the password
 
 
 class TestPasswords:
+    @pytest.mark.daily(3)
     @pytest.mark.slow
     @pytest.mark.parametrize("url", URLS)
     def test_no_message_has_the_password_of_a_storage(self, write_study, url):

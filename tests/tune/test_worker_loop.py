@@ -498,6 +498,7 @@ def test_however_early_a_process_is_killed_its_trial_has_an_owner(write_study, m
     assert again.begin_next() is NoTrial.DONE
 
 
+@pytest.mark.daily(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("queued", "wrong"),

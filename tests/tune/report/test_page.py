@@ -62,6 +62,7 @@ def page_of(case: str) -> str:
     return page(CASES[case])
 
 
+@pytest.mark.daily(3)
 @pytest.mark.slow
 @cases
 def test_page_is_complete_and_needs_no_network(case):
