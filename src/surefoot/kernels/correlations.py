@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 FLOOR = -5e-31
 """Largest exponent but 0: nearer to it, the root of the distance has no derivative."""
@@ -80,6 +81,7 @@ class _Differentiable(torch.autograd.Function):
         return found.values
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
         return gradient * ctx.saved_tensors[0], None
 
