@@ -19,6 +19,7 @@ from surefoot.acquisition.recorded import Recorded
 from surefoot.acquisition.replication import Instability, Replication
 from surefoot.acquisition.reporting import Reporting
 from surefoot.acquisition.scores import PolicyState, ScoreRule
+from surefoot.acquisition.several_widths import SeveralWidths
 from surefoot.acquisition.surrogate_bound import SurrogateBound
 from surefoot.acquisition.thompson_sampling import ThompsonSampling
 from surefoot.beliefs import Bounds, ConfidenceBounds, Credible, Interval, Score
@@ -52,6 +53,7 @@ __all__ = [
     "Score",
     "ScorePolicy",
     "ScoreRule",
+    "SeveralWidths",
     "SurrogateBound",
     "ThompsonSampling",
     "UpperConfidenceBound",
