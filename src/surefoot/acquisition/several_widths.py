@@ -37,7 +37,7 @@ class SeveralWidths:
         >>> kernel = sf.kernels.squared_exponential(0.1)
         >>> policy = sf.acquisition.SeveralWidths((0.0, 1.0))
         >>> optimizer = sf.Optimizer(arms, kernel, policy=policy)
-        >>> _ = optimizer.tell(2, 5.0)
+        >>> _ = optimizer.tell(2, 1.0)
         >>> [query.arm == 2 for query in optimizer.ask_batch(2)]
         [True, False]
     """
