@@ -45,7 +45,7 @@ class SubGaussianSum:
     Example:
         >>> import torch
         >>> weights, rewards = torch.tensor([[0.5, 0.5]]), torch.tensor([1.0, 2.0])
-        >>> [one.item() for one in SubGaussianSum(noise=1.0)(weights, rewards, logarithm=4.0)]
+        >>> [round(one.item(), 6) for one in SubGaussianSum(noise=1.0)(weights, rewards, logarithm=4.0)]
         [1.5, 2.0]
     """
 
