@@ -45,7 +45,8 @@ class SubGaussianSum:
     Example:
         >>> import torch
         >>> weights, rewards = torch.tensor([[0.5, 0.5]]), torch.tensor([1.0, 2.0])
-        >>> [round(one.item(), 6) for one in SubGaussianSum(noise=1.0)(weights, rewards, logarithm=4.0)]
+        >>> found = SubGaussianSum(noise=1.0)(weights, rewards, logarithm=4.0)
+        >>> [round(one.item(), 6) for one in found]
         [1.5, 2.0]
     """
 
