@@ -118,7 +118,7 @@ def test_convention_variance_is_the_papers_times_lambda_and_width_the_papers_ove
 class TestFirstRound:
     """Algorithm 1 before its loop."""
 
-    @pytest.mark.slow
+    @pytest.mark.long
     def test_the_first_arm_is_uniform_whatever_its_variance(self) -> None:
         space, kernel = sf.Arms([[1.0], [2.0], [-3.0], [0.5], [5.0]]), sf.kernels.linear()
         first = [

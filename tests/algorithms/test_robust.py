@@ -108,7 +108,7 @@ def test_clean_data_lose_little_weight() -> None:
     assert float(difference.abs().max()) < 0.15
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_skewed_noise_does_not_hide_the_optimum() -> None:
     """Latencies: a long tail on one side, of a scale that is the same everywhere."""
     generator = np.random.default_rng(1)

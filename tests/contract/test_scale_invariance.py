@@ -161,7 +161,7 @@ def test_rewards_with_an_offset_give_the_same_answers_up_to_rounding(name: str) 
         assert found.tolist() == pytest.approx(expected.tolist(), rel=1e-3, abs=1e-3)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_constraints_in_another_unit_give_the_same_answers() -> None:
     build = PLAIN["default"]
     known = run(build, outcomes={"load": limited(1.0)})

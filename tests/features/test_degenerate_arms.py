@@ -57,7 +57,7 @@ class TestDegenerateArms:
         agree(variance(optimizer), 0.5 * sketched.variance()[which])
         assert optimizer.ask().arm is not None
 
-    @pytest.mark.slow
+    @pytest.mark.long
     def test_a_thousand_pulls_of_an_arm(self) -> None:
         case = line(4, 0.3)
         optimizer, pulled = bkb_on(case, ridge=0.5), np.array([1, 3, *[2] * 1000])

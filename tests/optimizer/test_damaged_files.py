@@ -77,7 +77,7 @@ STRANGE = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_other_content_with_a_right_checksum_is_read_or_refused(
     saved: Path, tmp_path: Path
 ) -> None:

@@ -51,7 +51,7 @@ def test_residuals_of_weighted_rewards_are_those_of_the_weighted_hat_matrix() ->
     assert np.allclose(optimizer.belief().residuals.numpy(), expected, atol=0.01 * expected.std())
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_mean_is_the_mean_of_the_rewards_and_the_location_is_not() -> None:
     optimizer = skewed(400)
     x = torch.tensor([[0.5]], dtype=torch.float64)

@@ -77,7 +77,7 @@ def test_the_last_share_goes_to_a_few_known_configurations(confirmed):
     assert all(params in candidates for params in objective.asked[18:])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_they_are_measured_in_turn_until_one_is_worse(confirmed):
     opened, objective = confirmed
     study = opened.study

@@ -93,7 +93,7 @@ def test_a_confirm_stage_goes_on_for_fewer_rounds(write_study, probability):
     assert [trial.user_attrs.get(CONFIRM) for trial in study.trials[6:]] == [9] * 3
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_another_gain_is_another_decision(write_study, probability):
     probability[:] = [0.01]
     path = write_study(STOP)

@@ -37,7 +37,7 @@ class Latency(Scripted):
         return Measurement(float(np.exp(4 * params["share"] + noise)), 0.1)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_predictions_are_medians_in_the_units_of_the_values(write_study):
     path = write_study(LOG, *DEFAULTS)
     tune(trials_of(path, rounds=18), Latency(), Stop())

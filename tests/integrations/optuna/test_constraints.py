@@ -100,6 +100,7 @@ class TestSearch:
         study = run(objective, 12, environment=environment, risk=sf.VaR(0.3), initial=12)
         assert sum(trial.constraints["limit"] > 0.0 for trial in study.trials[6:]) <= 2
 
+    @pytest.mark.long
     def test_a_noisy_limit(self) -> None:
         study = optuna.create_study(direction="maximize", sampler=SurefootSampler(seed=0))
         for x in np.linspace(0.0, 1.0, 24):

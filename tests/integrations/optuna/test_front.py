@@ -125,7 +125,7 @@ def test_the_knee_is_the_compromise(front: Front) -> None:
     assert abs(front.knee().params["x"] - 0.5) < 0.1
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_same_seed_draws_the_same(spiked: optuna.Study, front: Front) -> None:
     np.testing.assert_array_equal(belief(spiked).front().draws, front.draws)
     other = belief(spiked).front(seed=1)

@@ -105,7 +105,7 @@ def test_looking_between_the_ends_of_parallel_trials_changes_nothing() -> None:
     assert in_pairs(look=True) == in_pairs(look=False)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_model_stays_as_it_is_when_the_study_goes_on() -> None:
     study = optuna.create_study(sampler=SurefootSampler(seed=0, initial=4))
     study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), 5)

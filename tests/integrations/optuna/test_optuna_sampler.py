@@ -213,7 +213,7 @@ class TestModel:
         assert belief.trials == [0, 1, 2, 3]
         np.testing.assert_allclose(belief.values, [trial.value for trial in second.trials])
 
-    @pytest.mark.slow
+    @pytest.mark.long
     def test_belief_in_the_studys_units(self) -> None:
         generator = np.random.default_rng(0)
         study = optuna.create_study(sampler=QMCSampler(seed=0))

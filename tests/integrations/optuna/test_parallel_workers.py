@@ -52,6 +52,7 @@ def test_no_worker_measures_what_another_one_does(space: dict, trials: int) -> N
     assert all(left != right for i, left in enumerate(chosen) for right in chosen[:i])
 
 
+@pytest.mark.long
 def test_in_a_finite_space_everything_may_be_running() -> None:
     workers = Workers(SMALL, 6, 9)
     chosen = [tuple(workers.ask(worker).items()) for worker in range(6)]

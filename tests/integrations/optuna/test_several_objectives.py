@@ -61,7 +61,7 @@ def test_directions_are_those_of_the_study() -> None:
     assert [t.params for t in turned.trials] == [t.params for t in searched.trials]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_run_that_is_pickled_goes_on_as_it_would_have() -> None:
     study = study_of()
     study.optimize(measured, 7)
@@ -71,7 +71,7 @@ def test_a_run_that_is_pickled_goes_on_as_it_would_have() -> None:
     assert asked(study, 2) == asked(other, 2)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_pending_trials_are_not_measured_twice() -> None:
     study = study_of()
     study.optimize(measured, 8)
