@@ -111,6 +111,28 @@ def test_sentinels_leave_the_recommendation_finite(make: Any, sentinel: float) -
     assert all(np.isfinite([recommended.value, recommended.lower, recommended.upper]))
 
 
+@pytest.mark.parametrize("size", [1e160])
+@pytest.mark.parametrize(
+    ("tell", "what"),
+    [
+        (lambda run, size: run.tell([0.5], -size), "a reward"),
+        (lambda run, size: run.tell_all([[0.5], [0.6]], [1.0, size]), "a reward"),
+        (lambda run, size: run.tell([0.5], 1.0, sem=size), "a standard error"),
+        (lambda run, size: run.tell_all([[0.5]], [1.0], sems=[size]), "a standard error"),
+        (lambda run, size: run.tell([0.5], 1.0, outcomes={"load": size}), "a value of 'load'"),
+    ],
+)
+def test_a_value_whose_square_cannot_be_summed_is_not_changed_silently(
+    tell: Any, what: str, size: float
+) -> None:
+    outcomes = {"load": sf.Constraint(maximum=1.0)}
+    run = robust_ucb(sf.Box([0.0], [1.0]), initial=1, outcomes=outcomes)
+    with pytest.warns(UserWarning, match=rf"{what} beyond 1e\+100 counts as 1e\+100"):
+        tell(run, size)
+    run.tell([0.1], 1.0, outcomes={"load": 0.5})
+    assert np.isfinite(run.recommend().value)
+
+
 @pytest.mark.slow
 def test_a_few_sentinels_do_not_hide_the_best_arm() -> None:
     optimizer = robust_ucb(sf.Arms(LINE), KERNEL)

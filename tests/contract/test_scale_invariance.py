@@ -167,3 +167,39 @@ def test_constraints_in_another_unit_give_the_same_answers() -> None:
     known = run(build, outcomes={"load": limited(1.0)})
     for reward in SCALES:
         assert run(build, reward, outcomes={"load": limited(reward)}) == known
+
+
+def with_errors(reward: float) -> list[list[float]]:
+    optimizer = PLAIN["default"](1.0)
+    for at in UNIT:
+        optimizer.tell(ORIGIN + EXTENTS * at, reward * value(at), sem=0.2 * reward * float(at[1]))
+    return answers(optimizer, reward, 1.0)
+
+
+def with_effects(reward: float) -> list[list[float]]:
+    optimizer = PLAIN["default"](1.0)
+    for index, at in enumerate(UNIT):
+        level = 0.5 * (index % 3) + 0.1 * index
+        told = {"worker": index % 3, "time": float(index)}
+        optimizer.tell(ORIGIN + EXTENTS * at, reward * (value(at) + level), **told)
+    return answers(optimizer, reward, 1.0)
+
+
+def with_several(reward: float) -> list[list[float]]:
+    goals = {"load": sf.Objective(maximise=False), "heat": sf.Watched()}
+    policy = sf.acquisition.HypervolumeImprovement()
+    optimizer = robust_ucb(box(), initial=2, policy=policy, outcomes=goals)
+    for at in UNIT:
+        values = {"load": reward * float(at.sum()), "heat": reward * float(at[0])}
+        optimizer.tell(ORIGIN + EXTENTS * at, reward * value(at), outcomes=values)
+    return answers(optimizer, reward, 1.0)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("played", [with_errors, with_effects, with_several])
+def test_what_is_told_beside_rewards_has_their_unit(
+    played: Callable[[float], list[list[float]]],
+) -> None:
+    known = played(1.0)
+    for reward in SCALES:
+        assert played(reward) == known

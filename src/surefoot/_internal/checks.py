@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from numbers import Number
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -114,7 +115,7 @@ def indices(name: str, value: Tensor | Sequence) -> list[int]:
 def reward(value: object) -> float:
     """Convert to one finite float; tensors and arrays of one element are accepted.
 
-    Sentinels such as the largest float count as `LARGEST`, as sums of them would overflow.
+    Sentinels such as the largest float count as `LARGEST`, with a warning.
     """
     if type(value) is float and -LARGEST <= value <= LARGEST:
         return value
@@ -129,12 +130,30 @@ def reward(value: object) -> float:
             f"the reward is {number}, expected a finite number: report a measurement that failed "
             "with `forget(query)` instead."
         )
-    return min(max(number, -LARGEST), LARGEST)
+    return _summable("a reward", number)
 
 
 def rewards(value: object) -> list[float]:
     """Convert to finite floats (n,), each as `reward` does."""
-    return vector("rewards", value).clamp_(-LARGEST, LARGEST).tolist()  # type: ignore[arg-type]
+    found = vector("rewards", value)  # type: ignore[arg-type]
+    return [_summable("a reward", one) for one in found.tolist()]
+
+
+def outcome_value(name: str, value: object) -> float:
+    """Convert the value of a named outcome to a finite float, as `reward` does."""
+    return _summable(f"a value of {name!r}", finite(f"outcomes[{name!r}]", value))
+
+
+def _summable(what: str, number: float) -> float:
+    """The number, or `LARGEST` with a warning; its text is always the same, so it is shown once."""
+    if abs(number) <= LARGEST:
+        return number
+    warnings.warn(
+        f"{what} beyond {LARGEST:.0e} counts as {LARGEST:.0e}, as squares of larger ones cannot be "
+        "summed: use a larger unit, and tell a failure as one.",
+        stacklevel=4,
+    )
+    return math.copysign(LARGEST, number)
 
 
 def standard_error(value: object) -> float:
@@ -147,7 +166,7 @@ def standard_error(value: object) -> float:
         raise InvalidInput(
             f"`sem` is {shown(value)}, expected {expected}: leave it out where it is unknown."
         )
-    return min(number, LARGEST)
+    return _summable("a standard error", number)
 
 
 def worker(value: object) -> str | None:
@@ -177,7 +196,7 @@ def standard_errors(value: object, length: int) -> list[float]:
             f"`sems` has {float(errors.min()):g}, expected standard errors of at least 0: "
             "pass 0 where one is unknown."
         )
-    return errors.clamp_max_(LARGEST).tolist()
+    return [_summable("a standard error", one) for one in errors.tolist()]
 
 
 def coordinates(name: str, values: Tensor) -> Tensor:

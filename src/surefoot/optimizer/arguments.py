@@ -263,9 +263,8 @@ def outcome_values(
                 f"{name!r} is no outcome, {known}: declare it by "
                 f"`outcomes={{{name!r}: Constraint(maximum=...)}}`."
             )
-    finite = checks.finite
     return [
-        {name: finite(f"outcomes[{name!r}]", value) for name, value in (one or {}).items()}
+        {name: checks.outcome_value(name, value) for name, value in (one or {}).items()}
         for one in rows
     ]
 
