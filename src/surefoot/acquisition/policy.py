@@ -13,6 +13,7 @@ from surefoot.acquisition.lacing import Lacing, check_density, check_lacing, lac
 from surefoot.acquisition.scores import PolicyState, ScoreRule
 from surefoot.beliefs import Belief
 from surefoot.beliefs.band import SYMMETRIC
+from surefoot.beliefs.best_level import on_best_level
 from surefoot.beliefs.probability import Score
 from surefoot.regression.arm_values import FoundArms
 from surefoot.risks import Risk
@@ -77,7 +78,9 @@ class UpperConfidenceBound:
 
     Args:
         integrated: Whether mean and deviation are integrated over the hyperparameters, where they
-            are fitted; without microscale variation. Beyond 150 rewards they are taken as known.
+            are fitted; without microscale variation. Where rewards jump between levels, over the
+            side of the edge that a design is on (`on_best_level`), too. Beyond 150 rewards they are
+            taken as known.
 
     References:
         Srinivas et al. 2010, Algorithm 1; Nguyen et al. 2021 (V-UCB), Algorithm 1. Osborne 2010 and
@@ -99,6 +102,7 @@ class UpperConfidenceBound:
 
     def __call__(self, belief: Belief, generator: torch.Generator) -> Score:
         if self.integrated and len(belief.observations) <= _MOST_INTEGRATED:
+            belief = on_best_level(belief)
             belief = belief.integrated(belief.outcome.uncertainty.smooth)
         space = belief.space
         posterior = belief.predictive

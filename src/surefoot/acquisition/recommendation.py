@@ -21,6 +21,7 @@ from surefoot.acquisition.argmax import (
 )
 from surefoot.acquisition.scores import PolicyState, ScoreRule
 from surefoot.beliefs import Belief
+from surefoot.beliefs.best_level import on_best_level
 from surefoot.beliefs.constraints import NO_CONSTRAINTS
 from surefoot.beliefs.probability import Probability, Score
 from surefoot.beliefs.success import Feasibility
@@ -89,7 +90,8 @@ def recommend(belief: Belief, by: By, state: PolicyState) -> Recommendation:
     Of a `Joint` space, by "mean" and "lower" one of the designs measured (Nguyen et al. 2021,
     Section 3.2); by a score any design. With constraints, the best of those designs for which all
     of them hold with the confidence asked for, of measured ones if there is any; if none is found,
-    the measured one for which that is most probable.
+    the measured one for which that is most probable. Where rewards jump, being on the best level is
+    a constraint, too (`on_best_level`).
 
     Args:
         belief: All that follows from the measurements.
@@ -100,10 +102,11 @@ def recommend(belief: Belief, by: By, state: PolicyState) -> Recommendation:
     Raises:
         NotReady: If no round was recorded.
     """
-    if belief.constraints.probability.is_certain:
+    level = belief if callable(by) or by == ROUNDS else on_best_level(belief)
+    if level.constraints.probability.is_certain:
         best = _best(belief.represented, by, state)
         return reported(belief, best.design, best.design_arm)
-    x = _best_assured(belief.represented, by, state)
+    x = _best_assured(level.represented, by, state)
     chance = float(belief.feasibility(x.unsqueeze(0)))
     return reported(belief, x, belief.space.design.locate(x).arm, chance)
 

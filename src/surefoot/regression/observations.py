@@ -184,6 +184,22 @@ class Observations:
         other.has_errors = bool(self._sem[:number].any())
         return other
 
+    def among(self, chosen: Tensor) -> Observations:
+        """Some of the observations, as a mask (t,), at their sites alone."""
+        other = Observations(self.dimension, self.device)
+        points, names = self.sites.cpu(), [*self.worker_names, None]  # -1 where none was told
+        for row in chosen.nonzero()[:, 0].tolist():
+            site = int(self._site[row])
+            other.append(
+                points[site],
+                float(self._reward[row]),
+                self.arms[site] if self.arms else None,
+                float(self._sem[row]),
+                names[self._worker[row]],
+                float(self._time[row]),
+            )
+        return other
+
     @property
     def writable(self) -> Observations:
         """A copy to which observations may be appended."""

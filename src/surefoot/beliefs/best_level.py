@@ -1,0 +1,104 @@
+"""The belief from values on the best of several levels, being on which is a constraint."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import torch
+
+from surefoot.beliefs.constraints import AT_ZERO, ConstraintBeliefs
+from surefoot.hyperparameters import HyperparameterFit
+from surefoot.regression.observations import Pull
+from surefoot.regression.transforms import Levels
+
+if TYPE_CHECKING:
+    from surefoot.beliefs.belief import Belief
+    from surefoot.beliefs.model import Hyperparameters
+    from surefoot.beliefs.outcome import OutcomeBelief
+    from surefoot.regression.observations import Observations
+    from surefoot.spaces.pending import PendingQuery
+
+ON_IT = "on the best level"
+"""Name of the constraint."""
+
+_FEW = 2  # values, by which a level does not go on anywhere
+_SIDES = HyperparameterFit(lengthscales="short", warped=True, limit=0.0)  # as of a constraint
+
+
+def on_best_level(belief: Belief) -> Belief:
+    """The belief from the rewards on the best level alone, where being on it is a constraint.
+
+    Where rewards jump between levels, the posterior of all of them is a ramp from the last point
+    on one side to the first on the other, and a search for its maximum approaches the edge in ever
+    smaller steps. But no reward is on a ramp. Between these points the function is on one level or
+    on the other: it goes on as measured on the best one, where it is on it. The best level is that
+    of the best reward where the constraints hold with confidence; better ones count as one with it.
+    A pending query is taken to be on the side that is more probable.
+
+    Args:
+        belief: The belief.
+
+    Returns:
+        The belief, itself where rewards are on one level, while no site surely satisfies the
+        constraints, and in an environment.
+
+    References:
+        Schonlau et al. 1998, "Global versus local search in constrained optimization of
+        computer models", for the product of improvement and probability.
+    """
+    outcome, parts = belief.outcome, belief.outcome.transform.parts
+    gaps = [gap for part in parts if isinstance(part, Levels) for gap in part.gaps]
+    if not gaps or belief.space.has_environment:
+        return belief
+    known, rewards = belief.constraints, outcome.at_reference.rewards
+    with torch.no_grad():
+        assured = known.suffices(known.assurance(belief.observations.sites))
+    if not bool(assured.any()):
+        return belief
+    best = rewards[assured[belief.observations.site]].max()
+    middles = rewards.new_tensor([0.5 * (low + high) for low, high in gaps])
+    below = middles[middles < best]
+    on_it = rewards >= (below.max() if len(below) else -torch.inf)
+    if bool(on_it.all()) or int(on_it.sum()) < _FEW:
+        return belief
+    level = _fitted(outcome, outcome.observations.among(on_it), outcome.model.hyperparameters)
+    sides = outcome.observations.with_rewards(torch.where(on_it, 1.0, -1.0).double())
+    margin = _with_pending(_fitted(outcome, sides, _SIDES), belief)
+    waiting = [Pull(one.location.point, one.location.arm, one.missing) for one in _waiting(belief)]
+    return replace(
+        belief,
+        outcome=level,
+        posterior=level.posterior.updated(waiting) if waiting else level.posterior,
+        constraints=ConstraintBeliefs(
+            {**known.limits, ON_IT: AT_ZERO},
+            lambda: {**known.outcomes, ON_IT: margin},
+            (*known.measured, ON_IT),
+            known.objectives,
+        ),
+        unstable_sites=belief.unstable_sites[:0],
+        band=level.band,
+    )
+
+
+def _fitted(
+    outcome: OutcomeBelief, observations: Observations, rule: Hyperparameters
+) -> OutcomeBelief:
+    """The belief from other observations, under hyperparameters that are fitted to them."""
+    model = replace(outcome.model, hyperparameters=rule)
+    return model.belief(observations, model.fit(observations), torch.Generator().manual_seed(0))
+
+
+def _with_pending(margin: OutcomeBelief, belief: Belief) -> OutcomeBelief:
+    """The belief of the side of an edge as if pending queries were on the more probable one."""
+    locations = [one.location for one in _waiting(belief)]
+    if not locations:
+        return margin
+    points = torch.stack([one.point for one in locations])
+    with torch.no_grad():
+        sides = torch.where(margin.posterior.mean(points) >= 0.0, 1.0, -1.0).double()
+    return margin.conditioned(points, sides, [one.arm for one in locations])
+
+
+def _waiting(belief: Belief) -> list[PendingQuery]:
+    return list(belief.pending.by_id.values())
