@@ -185,3 +185,13 @@ def test_a_cusp_is_nearer_to_the_interval_of_a_mixture_with_rougher_kernels():
         mean, deviation = fit.uncertainty(fitted, data).mean_and_deviation(top)
         deviations.append(float((fitted.warp(top.new_zeros(1)) - mean) / deviation))
     assert 0.0 < deviations[1] < 0.7 * deviations[0]
+
+
+def test_points_in_parts_have_the_moments_of_all_at_once(monkeypatch):
+    """Memory is bounded by them."""
+    mixture, points = Mixture([MODE]), torch.rand(7, 2, generator=GENERATOR, dtype=torch.float64)
+    whole = mixture.mean(points), *mixture.mean_and_deviation(points)
+    monkeypatch.setattr("surefoot.hyperparameters.mixture._MOST_ELEMENTS", 2 * 16 * NUMBER)
+    assert [len(part) for part in mixture._parts(points)] == [2, 2, 2, 1]
+    parts = mixture.mean(points), *mixture.mean_and_deviation(points)
+    torch.testing.assert_close(parts, whole, rtol=1e-12, atol=1e-12)

@@ -93,20 +93,17 @@ class Mixture:
 
     def mean(self, points: Tensor) -> Tensor:
         """Mean (n,) alone at points (n, d), which takes a small part of the time."""
-        unit, number = self.frame.unit(points), len(self.modes[0].weights)
-        size = max(1, _MOST_ELEMENTS // (SAMPLES * number))
-        if self.modes[0].evidence.is_told(unit):
-            size = len(unit)
-        parts = [
-            torch.cat([process.mean(part) for process in self._processes]).mean(0)
-            for part in unit.split(size)
-        ]
-        return self.frame.level(points) + self.frame.scale * torch.cat(parts).to(points)
+        unit = self.frame.unit(points)
+        told = self.modes[0].evidence.is_told(unit)  # where it costs no memory
+        means = [self._mean(part) for part in ([unit] if told else self._parts(unit))]
+        return self.frame.level(points) + self.frame.scale * torch.cat(means).to(points)
 
     def mean_and_deviation(self, points: Tensor) -> tuple[Tensor, Tensor]:
         """Mean (n,) and standard deviation (n,) at points (n, d)."""
-        unit = self.frame.unit(points)
-        mean, deviation = (one.to(points) for one in _MeanAndDeviation.apply(unit, self))
+        found = [
+            _MeanAndDeviation.apply(part, self) for part in self._parts(self.frame.unit(points))
+        ]
+        mean, deviation = (torch.cat(each).to(points) for each in zip(*found, strict=True))
         return self.frame.level(points) + self.frame.scale * mean, self.frame.scale * deviation
 
     def joint(self, points: Tensor) -> Moments:
@@ -170,6 +167,13 @@ class Mixture:
     @property
     def _inflation(self) -> float:
         return self.modes[0].inflation
+
+    def _mean(self, unit: Tensor) -> Tensor:
+        return torch.cat([process.mean(unit) for process in self._processes]).mean(0)
+
+    def _parts(self, unit: Tensor) -> tuple[Tensor, ...]:
+        """Points (p, d) in parts that bound the memory of their covariances."""
+        return unit.split(max(1, _MOST_ELEMENTS // (SAMPLES * len(self.modes[0].weights))))
 
     def _given(self, unit: Tensor) -> list[Conditional]:
         """The values at points (p, d) on the unit cube, given each sample, in batches."""
