@@ -118,6 +118,57 @@ def test_the_width_of_a_sketch_is_known_from_the_sketch(ridge: float, ratio: flo
     assert told(width, ridge=ridge, features=features).width == pytest.approx(theirs, rel=1e-7)
 
 
+class TestUnknownNorm:
+    """Without a norm bound, it is at least twice the norm that the rewards certify."""
+
+    @pytest.mark.parametrize("ridge", [NOISE**2, 1.0])
+    def test_it_is_twice_what_every_function_near_the_rewards_has(self, ridge: float) -> None:
+        x = GRID[TOLD]
+        K, rewards = kernel(x, x), 3.0 * REWARDS
+        radius = reference.squared_radius(K, rewards, ridge, NOISE, DELTA) ** 0.5
+        least = reference.least_norm(K, rewards, radius, [16 * NOISE**2, 64 * NOISE**2])
+        assert 2.0 * least > 2.0 * NOISE  # the norm that doubling has reached
+        noise = reference.squared_noise(K, ridge, NOISE, DELTA)
+        for width in (widths.analytic_mixture, widths.dual_mixture):
+            optimizer = sf.Optimizer(
+                sf.Arms(GRID), KERNEL, ridge=ridge, width=width(None, NOISE, DELTA)
+            )
+            optimizer.tell_all(TOLD.tolist(), rewards)
+            assert optimizer.width == pytest.approx((4.0 * least**2 + noise / ridge) ** 0.5)
+            known = sf.Optimizer(
+                sf.Arms(GRID), KERNEL, ridge=ridge, width=width(2.0 * least, NOISE, DELTA)
+            )
+            known.tell_all(TOLD.tolist(), rewards)
+            points = known.space.points
+            ours, theirs = (one.belief().ends(points) for one in (optimizer, known))
+            torch.testing.assert_close(torch.stack([*ours]), torch.stack([*theirs]))
+
+    def test_a_dictionary_certifies_nothing(self) -> None:
+        features = sf.Nystrom(sf.Dictionary(torch.from_numpy(INDUCING)))
+        by_doubling = told(widths.analytic_mixture(None, NOISE, DELTA), features=features)
+        assert by_doubling.width == pytest.approx(
+            told(widths.analytic_mixture(2.0 * NOISE, NOISE, DELTA), features=features).width
+        )
+
+    def test_it_is_at_most_the_norm_and_reaches_half_of_it(self) -> None:
+        """In 60 random functions; a share of DELTA may fail."""
+        random, over, reached = np.random.default_rng(3), 0, 0
+        K = kernel(GRID, GRID)
+        for _ in range(60):
+            weights = 2.0 * random.normal(size=3)
+            at = random.integers(0, len(GRID), 3)
+            f, norm = K[:, at] @ weights, (weights @ K[np.ix_(at, at)] @ weights) ** 0.5
+            pulled = random.integers(0, len(GRID), 80)
+            y = f[pulled] + NOISE * random.normal(size=len(pulled))
+            Kt = K[np.ix_(pulled, pulled)]
+            radius = reference.squared_radius(Kt, y, NOISE**2, NOISE, DELTA) ** 0.5
+            least = reference.least_norm(Kt, y, radius, [16 * NOISE**2, 64 * NOISE**2])
+            over += least > norm
+            reached += 2.0 * least >= norm
+        assert over <= 3
+        assert reached >= 50
+
+
 class TestUses:
     """Each finds its bounds in the belief."""
 

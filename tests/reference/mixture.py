@@ -56,3 +56,9 @@ def dictionary_width(
     excess = float(np.trace(exact - sketched)) / lam
     noise = math.sqrt(squared_noise(sketched, lam, R, delta, excess) / lam)
     return noise + F * (1 + math.sqrt(excess))
+
+
+def least_norm(K: Array, y: Array, radius: float, shifts: list[float]) -> float:
+    """Root of max over a of y'(K + aI)^{-1} y - R_t^2/a, at most ||f||; `radius` is R_t."""
+    squares = [y @ np.linalg.solve(K + a * np.eye(len(y)), y) - radius**2 / a for a in shifts]
+    return math.sqrt(max(0.0, *squares))

@@ -64,7 +64,8 @@ def cvar_ucb(
             known: the width is then `widths.dual_mixture`, whose bounds are proved, and guard a
             choice by the default width (`acquisition.Guarded`). To choose by them alone, pass them
             as `width`.
-        norm_bound: Bound B on the norm of f, in reward units; None finds it by doubling, from R.
+        norm_bound: Bound B on the norm of f, in reward units; None finds it from the rewards and by
+            doubling, from R (`surefoot.widths`).
         delta: Probability with which the bounds may fail.
         width: The width in place of `widths.srinivas(delta, scale)`, which is
             sqrt(2 ln(t^2 pi^2 / 0.6)).

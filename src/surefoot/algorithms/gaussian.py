@@ -47,7 +47,8 @@ def gp_ucb(
         noise: Sub-Gaussian constant R of the noise, in reward units, where it is known: the width
             is then `widths.dual_mixture`, whose bounds are proved. To choose by these alone, pass
             them as `width`.
-        norm_bound: Bound B on the norm of f, in reward units; None finds it by doubling, from R.
+        norm_bound: Bound B on the norm of f, in reward units; None finds it from the rewards and by
+            doubling, from R (`surefoot.widths`).
         delta: Probability with which the bounds may fail.
         features: The feature map; exact by default.
         width: The width in place of these and of `widths.srinivas(delta, scale)`.
@@ -120,7 +121,8 @@ def gp_ts(
             gradients from many starts, without the paper's discretisation.
         kernel: The prior covariance.
         noise: Sub-Gaussian constant R of the noise, in reward units.
-        norm_bound: Bound B on the norm of f, in reward units; None finds it by doubling, from R.
+        norm_bound: Bound B on the norm of f, in reward units; None finds it from the rewards and by
+            doubling, from R (`surefoot.widths`).
         delta: Probability with which the regret bound may fail.
         features: The feature map; exact by default.
         estimator: Estimator of the coefficients; least squares by default.

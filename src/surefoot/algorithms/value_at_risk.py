@@ -77,7 +77,8 @@ def v_ucb(
             known: the width is then `widths.dual_mixture`, whose bounds are proved, and guard a
             choice by the default width (`acquisition.Guarded`). To choose by them alone, pass them
             as `width`.
-        norm_bound: Bound B on the norm of f, in reward units; None finds it by doubling, from R.
+        norm_bound: Bound B on the norm of f, in reward units; None finds it from the rewards and by
+            doubling, from R (`surefoot.widths`).
         delta: Probability with which the bounds may fail.
         width: The width in place of `widths.srinivas(delta, scale)`, which is
             sqrt(2 ln(t^2 pi^2 / 0.6)) with t one more than the number of rewards. The paper counts
@@ -181,7 +182,8 @@ def stable_opt(
             known: the width is then `widths.dual_mixture`, whose bounds are proved, and guard a
             choice by the default width (`acquisition.Guarded`). To choose by them alone, pass them
             as `width`.
-        norm_bound: Bound B on the norm of f, in reward units; None finds it by doubling, from R.
+        norm_bound: Bound B on the norm of f, in reward units; None finds it from the rewards and by
+            doubling, from R (`surefoot.widths`).
         delta: Probability with which the bounds may fail.
         width: The width in place of `widths.srinivas(delta, scale)`, which is
             sqrt(2 ln(t^2 pi^2 / 0.6)).

@@ -16,6 +16,7 @@ from surefoot.regression.draws import Path
 from surefoot.regression.observations import Pull
 from surefoot.regression.posterior import Posterior, Predictive
 from surefoot.regression.regression import Regression
+from surefoot.regression.ridge import RidgeFactor
 from surefoot.regression.sample import Sample
 from surefoot.widths import Progress
 
@@ -208,15 +209,17 @@ class ShiftedRegressions:
         return self.regressions
 
 
-def misfit(sample: Sample) -> float:
+def misfit(sample: Sample, ridge: float) -> float:
     """ridge y' (K + ridge I)^{-1} y, the least of ||y - g||^2 + ridge ||g||^2."""
-    return _ridge_regression(sample)[1]
+    if ridge == sample.factor.ridge:
+        return _ridge_regression(sample, sample.factor)[1]
+    return _ridge_regression(sample, RidgeFactor.of(sample.features, ridge, sample.counts))[1]
 
 
-def _ridge_regression(sample: Sample) -> tuple[Tensor, float]:
+def _ridge_regression(sample: Sample, factor: RidgeFactor) -> tuple[Tensor, float]:
     """V^{-1} Phi'y (m,), standard errors of the rewards aside, and the misfit."""
     moments = sample.features.T @ sample.sums
-    theta = sample.factor.solve(moments)
+    theta = factor.solve(moments)
     squares = float(sample.rewards.square().sum())
     return theta, max(squares - float(moments @ theta), 0.0)
 
@@ -244,7 +247,7 @@ def narrowed(
     others = []
     for regression in regressions:
         shifted = regression.sample(sample.observations, sample.units)
-        theta, left = _ridge_regression(shifted)
+        theta, left = _ridge_regression(shifted, shifted.factor)
         square = rule.squared_width(progress, shifted.factor.ridge, left)
         if square < 0.0:
             if rule.norm_bound is not None:  # else it has yet to reach the norm

@@ -7,7 +7,9 @@ Where `norm_bound`, a bound on ||f||, may be None it is found by doubling: it st
 the rewards, v^(1/(1+a)) or the noise, and doubles after 4, 16, 256, 65536, ... rewards. The bounds
 of the theorem then hold, with its probability 1 - delta, simultaneously in all rounds after it has
 reached ||f||: after at most 2^(2 ||f|| / start) rewards, and from the first if ||f|| is at most the
-start. There is no guarantee before. Where `horizon` may be None it starts at 1024
+start. There is no guarantee before. For sub-Gaussian noise and features that represent the kernel
+it is at least twice the norm that the rewards certify (notes/guarantees.md, Proposition 8): the
+bounds hold in every round in which that is ||f||. Where `horizon` may be None it starts at 1024
 and doubles whenever it is reached, each epoch with its share of delta; the bounds then hold in all
 rounds, without end, with probability 1 - delta.
 """

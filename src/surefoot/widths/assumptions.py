@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
@@ -10,6 +11,8 @@ from surefoot.tails import Moment
 from surefoot.tails.moment import check_moment
 from surefoot.types import InvalidInput
 from surefoot.widths.progress import Progress
+
+_SHIFTS = (16.0, 64.0)  # regularisations in units of R^2, by which a norm is certified
 
 
 class Theorem(ABC):
@@ -60,6 +63,27 @@ class SubGaussian(Theorem):
     def unit(self, progress: Progress) -> float:
         """R."""
         return self.noise
+
+    def norm(self, progress: Progress) -> float:
+        """The bound on ||f||; without a given one at least twice what the rewards certify."""
+        norm = super().norm(progress)
+        return norm if self.norm_bound is not None else max(norm, 2.0 * self.least_norm(progress))
+
+    def squared_noise(self, progress: Progress) -> float:
+        """N_t^2 = R^2 (ln det(I + K/lambda) + 2 ln(1/delta)), the determinant from above."""
+        logarithm = 2.0 * progress.information_gain + progress.unexplained()
+        return self.noise**2 * (logarithm + 2.0 * math.log(1.0 / self.delta))
+
+    def squared_radius(self, progress: Progress) -> float:
+        """R_t^2, a bound on ||f - y||^2."""
+        return progress.misfit(progress.ridge) + self.squared_noise(progress)
+
+    def least_norm(self, progress: Progress) -> float:
+        """Norm that every function within R_t of the rewards has, at least (Proposition 8)."""
+        if progress.unexplained() > 0.0:  # the radius would depend on the norm
+            return 0.0
+        radius, ridges = self.squared_radius(progress), [c * self.noise**2 for c in _SHIFTS]
+        return math.sqrt(max(0.0, *((progress.misfit(a) - radius) / a for a in ridges)))
 
 
 @dataclass(frozen=True)

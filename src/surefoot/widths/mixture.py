@@ -86,7 +86,7 @@ class sketch_determinant(SubGaussian):  # noqa: N801
         checks.at_least_one("ratio", self.ratio)
 
     def of_theorem(self, progress: Progress) -> float:
-        deviation = math.sqrt(_squared_noise(self, progress) / progress.ridge)
+        deviation = math.sqrt(self.squared_noise(progress) / progress.ridge)
         width = deviation + self.norm(progress) * (1.0 + math.sqrt(progress.unexplained()))
         return math.sqrt(self.ratio) * width
 
@@ -171,19 +171,13 @@ class dual_mixture(SubGaussian):  # noqa: N801
 
 def _of_ridge(known: SubGaussian, progress: Progress) -> float:
     """The width for a = lambda, with which the rewards cancel where features are exact."""
-    squared = _squared_noise(known, progress)
+    squared = known.squared_noise(progress)
     if progress.unexplained() > 0.0:
-        squared = _radius(known, progress) ** 2 - progress.misfit()
+        squared = _radius(known, progress) ** 2 - progress.misfit(progress.ridge)
     return math.sqrt(known.norm(progress) ** 2 + squared / progress.ridge)
-
-
-def _squared_noise(known: SubGaussian, progress: Progress) -> float:
-    """N_t^2 = R^2 (ln det(I + K/lambda) + 2 ln(1/delta)), the determinant from above."""
-    logarithm = 2.0 * progress.information_gain + progress.unexplained()
-    return known.noise**2 * (logarithm + 2.0 * math.log(1.0 / known.delta))
 
 
 def _radius(known: SubGaussian, progress: Progress) -> float:
     """Bound on the distance of the rewards from f in the features: R_t + B sqrt(tr(K - K~))."""
-    radius = math.sqrt(progress.misfit() + _squared_noise(known, progress))
+    radius = math.sqrt(known.squared_radius(progress))
     return radius + known.norm(progress) * math.sqrt(progress.ridge * progress.unexplained())

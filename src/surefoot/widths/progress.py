@@ -29,7 +29,8 @@ class Progress:
             `LeverageTruncation`; 0 for others.
         unexplained: Function without arguments that returns tr(K_t - K~_t) / ridge, with K~_t the
             kernel matrix of the features; 0 where these represent the kernel.
-        misfit: Function without arguments that returns ridge y' (K~_t + ridge I)^{-1} y.
+        misfit: Function of a regularisation a that returns a y' (K~_t + a I)^{-1} y, the least of
+            ||y - g||^2 + a ||g||^2.
 
     Example:
         >>> import surefoot as sf
@@ -47,7 +48,7 @@ class Progress:
     threshold: float = math.inf
     spent: float = 0.0
     unexplained: Callable[[], float] = lambda: 0.0
-    misfit: Callable[[], float] = lambda: 0.0
+    misfit: Callable[[float], float] = lambda ridge: 0.0
 
 
 def check_width(name: str, width: object) -> None:
