@@ -344,6 +344,7 @@ class TestDiagnose:
         assert "column '1'" in out
         assert "30" in out
 
+    @pytest.mark.daily(4)
     @pytest.mark.slow
     @pytest.mark.parametrize(
         ("content", "arguments", "message"),

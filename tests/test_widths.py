@@ -196,6 +196,7 @@ class TestGuesses:
         assert doubling.norm_bound(given_, 7.0, rewards) == given_
         assert doubling.horizon(5, 0.3, rewards) == (5, 0.3)
 
+    @pytest.mark.daily(4)
     @pytest.mark.slow
     @pytest.mark.parametrize("name", OF_NORM)
     @given(rewards=rounds)
@@ -215,6 +216,7 @@ class TestGuesses:
         explicit = make(*doubling.horizon(None, delta, rewards))
         assert make(None, delta)(progress) == pytest.approx(explicit(progress), rel=1e-12)
 
+    @pytest.mark.daily(4)
     @pytest.mark.slow
     @pytest.mark.parametrize("name", OF_NORM)
     @given(first=rounds, second=rounds)

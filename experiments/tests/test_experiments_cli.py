@@ -87,6 +87,7 @@ def test_the_tests_of_recorded_data_are_printed(tmp_path):
     )
 
 
+@pytest.mark.daily(4)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),

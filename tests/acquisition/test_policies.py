@@ -94,7 +94,7 @@ def test_its_check_is_asked() -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=pytest.mark.slow if name == "box beside a density" else [])
+        pytest.param(name, marks=pytest.mark.long if name == "box beside a density" else [])
         for name in SPACES
     ],
 )

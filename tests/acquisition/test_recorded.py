@@ -32,7 +32,7 @@ def reward(query: sf.Query) -> float:
     "design",
     [
         pytest.param(sf.Arms(LINE), id="arms"),
-        pytest.param(sf.Box([0.0], [1.0]), id="box", marks=pytest.mark.slow),
+        pytest.param(sf.Box([0.0], [1.0]), id="box", marks=pytest.mark.long),
     ],
 )
 def test_it_is_the_best_lower_bound_of_any_round(design: sf.Arms | sf.Box) -> None:

@@ -194,6 +194,7 @@ def test_adaptive_truncation_in_fourier_features_is_algorithm_2_with_the_width_o
     Geometry(variance, log_det, beta).check(optimizer, info)
 
 
+@pytest.mark.daily(4)
 @cases
 @in_pairs
 def test_adaptive_truncation_on_a_dictionary_is_algorithm_2_with_the_width_of_theorem_4(
@@ -220,6 +221,7 @@ def test_adaptive_truncation_on_a_dictionary_is_algorithm_2_with_the_width_of_th
     Geometry(variance, log_det, beta).check(optimizer, info)
 
 
+@pytest.mark.daily(4)
 @pytest.mark.slow
 @cases
 @ridges

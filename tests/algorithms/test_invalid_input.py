@@ -21,6 +21,7 @@ BUILDS: dict[str, Callable[[], sf.Optimizer]] = {
 }
 
 
+@pytest.mark.daily(6)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BUILDS)
 @pytest.mark.parametrize(
@@ -113,6 +114,7 @@ def test_a_very_small_ridge_loses_no_digits() -> None:
     )
 
 
+@pytest.mark.daily(8)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "space", [sf.Arms([[0.0], [1.0]]), sf.Box([0.0], [1.0])], ids=["arms", "box"]

@@ -94,6 +94,7 @@ class TestFullDictionary:
         inform(optimizer, 15)
         return optimizer, seen.numpy()
 
+    @pytest.mark.daily(13)
     @pytest.mark.slow
     @pytest.mark.parametrize("features", FULL)
     @pytest.mark.parametrize("cell", cells(table_of(space=SPACES), is_slow))
@@ -158,6 +159,7 @@ class TestOrder:
         same_belief(backwards, forwards, tolerance)
         same_belief(at_once, forwards, tolerance)
 
+    @pytest.mark.daily(7)
     @pytest.mark.slow
     @pytest.mark.parametrize("cell", cells(LINEAR + KEPT, is_slow))
     def test_of_the_rewards_of_a_batch(self, cell: Cell) -> None:
@@ -189,6 +191,7 @@ def seen(cell: Cell, query: sf.Query) -> torch.Tensor:
 class TestPending:
     """A pending query is a pull without a reward."""
 
+    @pytest.mark.daily(7)
     @pytest.mark.slow
     @pytest.mark.parametrize("cell", cells(LINEAR + KEPT, is_slow))
     def test_it_leaves_the_posterior_and_steers_the_next_ask_as_a_reward_of_its_mean_does(
@@ -208,6 +211,7 @@ class TestPending:
         among = None if cell.space in TABULAR else locations(pending.space, 6, seed=6).x
         assert asked(pending.ask(arms=among)) == asked(told.ask(arms=among))
 
+    @pytest.mark.daily(4)
     @pytest.mark.slow
     @pytest.mark.parametrize("cell", cells(table_of(space=TABULAR[:4], features=LASTING)))
     def test_a_batch_is_what_is_asked_when_each_mean_is_told(self, cell: Cell) -> None:
@@ -219,6 +223,7 @@ class TestPending:
             assert asked(query) == asked(other)
             told.tell(other, mean_at(told, seen(cell, other)))
 
+    @pytest.mark.daily(11)
     @pytest.mark.slow
     @pytest.mark.parametrize(
         ("cell", "failed"),

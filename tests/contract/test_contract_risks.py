@@ -36,6 +36,7 @@ def test_the_risk_of_bounds_brackets_the_risk(risk: str, data: st.DataObject, nu
     assert value <= upper + 1e-12
 
 
+@pytest.mark.daily(24)
 @pytest.mark.slow
 @pytest.mark.parametrize("risk", RISKS)
 @pytest.mark.parametrize("cell", cells(table_of(space=JOINT, features=LASTING), is_slow))
@@ -61,6 +62,7 @@ def test_an_optimiser_reports_the_risk_of_its_bounds(cell: Cell, risk: str) -> N
             torch.testing.assert_close(ours, expected, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.daily(7)
 @pytest.mark.slow
 @pytest.mark.parametrize("cell", cells(table_of(space=JOINT, features=("exact",), risk=RISKS)))
 def test_the_recommendation_is_the_best_of_the_designs_measured(cell: Cell) -> None:

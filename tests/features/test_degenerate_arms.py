@@ -120,6 +120,7 @@ class TestDegenerateArms:
             assert math.isfinite(run.optimizer.width)
         run.ask_and_tell(60)
 
+    @pytest.mark.daily(4)
     @pytest.mark.slow
     @pytest.mark.parametrize("lengthscale", [1e2, 1e4, 1e6, 1e8])
     @pytest.mark.parametrize("kernel", ["se", "matern"])

@@ -37,7 +37,7 @@ class TestBoxes:
         np.testing.assert_allclose(optimizer.belief().posterior.mean(at), mean, atol=1e-5)
         np.testing.assert_allclose(optimizer.belief().posterior.variance(at), variance, atol=1e-5)
 
-    @pytest.mark.slow
+    @pytest.mark.long
     def test_bkb_finds_the_top_of_a_box(self) -> None:
         box, width = sf.Box([0.0, 0.0], [1.0, 1.0]), sf.widths.srinivas(scale=0.5)
         optimizer = bkb(box, sf.kernels.squared_exponential(0.3), width=width, **SETTINGS)

@@ -76,6 +76,7 @@ def test_values_at_their_limit_are_kept_apart_from_those_below_it():
     assert apart_from(0.0, torch.zeros(3)) is ONE_LEVEL
 
 
+@pytest.mark.daily(4)
 @pytest.mark.slow
 @pytest.mark.parametrize(("dimension", "edge"), [(1, 0.8), (2, 0.75), (4, 0.75), (6, 0.8)])
 @pytest.mark.parametrize("sign", [1.0, -1.0])

@@ -69,6 +69,7 @@ class TestValues:
         different = kernel(left[:7], right, diag=True)
         np.testing.assert_allclose(different, ours[:7].diagonal(), rtol=1e-14)
 
+    @pytest.mark.daily(4)
     @pytest.mark.slow
     @pytest.mark.parametrize("nu", NUS)
     def test_they_hold_next_to_zero_and_far_out(self, nu: float) -> None:
@@ -126,6 +127,7 @@ class TestValues:
 
 
 class TestGradients:
+    @pytest.mark.daily(4)
     @pytest.mark.slow
     @pytest.mark.parametrize("nu", NUS)
     def test_they_are_those_of_finite_differences(self, nu: float) -> None:

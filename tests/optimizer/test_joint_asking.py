@@ -24,6 +24,7 @@ from surefoot.acquisition import Plan, ScorePolicy
 class TestAsking:
     """What a query is."""
 
+    @pytest.mark.daily(4)
     @pytest.mark.slow
     @either
     @every

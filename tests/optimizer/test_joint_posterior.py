@@ -106,6 +106,7 @@ class TestBelief:
         for ours, theirs in zip(optimizer.belief().predict(designs), expected, strict=True):
             np.testing.assert_allclose(ours, theirs, atol=1e-8)
 
+    @pytest.mark.daily(4)
     @pytest.mark.slow
     @either
     @every

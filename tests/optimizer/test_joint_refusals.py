@@ -50,6 +50,7 @@ class TestRefusals:
         ):
             check_refused(inform(build("arms")), "pass `environment=z`", call, tmp_path)
 
+    @pytest.mark.daily(5)
     @pytest.mark.slow
     @pytest.mark.parametrize(
         ("z", "match"),
@@ -89,6 +90,7 @@ class TestRefusals:
             match = r"outside its range from \[0\.0\] to \[1\.0\]: give"
             check_refused(optimizer, match, call, tmp_path)
 
+    @pytest.mark.daily(4)
     @pytest.mark.slow
     @pytest.mark.parametrize(
         "reward", [float("nan"), float("inf"), None, "1.0", True, [1.0, 2.0]], ids=repr
@@ -98,6 +100,7 @@ class TestRefusals:
         for call in (lambda o: o.tell(o.pending[0], reward), lambda o: o.tell([0.0], reward, 0.4)):
             check_refused(inform(build(name)), "reward", call, tmp_path)
 
+    @pytest.mark.daily(4)
     @pytest.mark.slow
     @pytest.mark.parametrize(
         "where", [-1, 8, True, 1.5, "a", None, [0.123], [0.0, 0.0], [float("nan")]], ids=repr
@@ -119,6 +122,7 @@ class TestRefusals:
         for call in (lambda o: o.tell(where, 1.0, 0.4), lambda o: o.expect(where, 0.4)):
             check_refused(build("box"), "point", call, tmp_path)
 
+    @pytest.mark.daily(4)
     @pytest.mark.slow
     @pytest.mark.parametrize(
         ("name", "among"),
@@ -157,6 +161,7 @@ class TestRefusals:
 
         check_refused(inform(build("arms")), "expected|NaN|none of", call, tmp_path)
 
+    @pytest.mark.daily(4)
     @pytest.mark.slow
     @pytest.mark.parametrize(
         "designs", [[0.1], [[0.1, 0.2]], [], [[float("nan")]], "ab", 3], ids=repr

@@ -83,6 +83,7 @@ class TestSaving:
         with pytest.raises(sf.InvalidInput, match="space"):
             sf.Optimizer.load(tmp_path / "run", space=other)
 
+    @pytest.mark.daily(4)
     @pytest.mark.slow
     @pytest.mark.parametrize(
         ("name", "other", "said"),

@@ -38,6 +38,7 @@ class TestTelling:
         assert found.arm == 5
         assert torch.equal(found.point, LINE[5])
 
+    @pytest.mark.daily(4)
     @pytest.mark.slow
     @pytest.mark.parametrize(
         "z",

@@ -60,6 +60,7 @@ class TestPending:
         drive(optimizer, 6)
         assert len({query.arm for query in optimizer.ask_batch(6)}) >= 2
 
+    @pytest.mark.daily(10)
     @pytest.mark.slow
     @pytest.mark.parametrize("cell", cells(spaces=["arms", "bare", "box", "mixed"]))
     def test_a_large_batch_before_the_first_reward(self, cell: Cell) -> None:
@@ -67,6 +68,7 @@ class TestPending:
         for query in optimizer.ask_batch(20):
             assert feasible(optimizer.space, query.point)
 
+    @pytest.mark.daily(7)
     @pytest.mark.slow
     @pytest.mark.parametrize("cell", cells(spaces=["arms", "bare", "box"]))
     def test_every_measurement_so_far_has_failed(self, cell: Cell) -> None:

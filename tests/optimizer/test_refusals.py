@@ -39,6 +39,7 @@ def check_refused(space: str, call: Callable[[sf.Optimizer], object], folder: Pa
 class TestRefusals:
     """What cannot be used is refused, and nothing has changed."""
 
+    @pytest.mark.daily(5)
     @pytest.mark.slow
     @pytest.mark.parametrize(
         "reward",
@@ -66,6 +67,7 @@ class TestRefusals:
             optimizer.tell(query, reward)
         assert state(optimizer, tmp_path) == before
 
+    @pytest.mark.daily(4)
     @pytest.mark.slow
     @pytest.mark.parametrize(
         "where",
@@ -76,6 +78,7 @@ class TestRefusals:
         for call in (lambda o: o.tell(where, 1.0), lambda o: o.forget(where)):
             check_refused("arms", call, tmp_path)
 
+    @pytest.mark.daily(4)
     @pytest.mark.slow
     @pytest.mark.parametrize(
         "where",

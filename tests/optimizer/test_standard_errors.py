@@ -44,6 +44,7 @@ def told(one: sf.Optimizer) -> sf.Optimizer:
     return one
 
 
+@pytest.mark.daily(6)
 @pytest.mark.slow
 @pytest.mark.parametrize("features", FEATURES)
 @pytest.mark.parametrize("space", SPACES)

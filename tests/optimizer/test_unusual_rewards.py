@@ -32,6 +32,7 @@ class TestUnusualRewards:
         assert float(found) == pytest.approx(7.0, abs=0.2)
         assert feasible(optimizer.space, optimizer.ask().point)
 
+    @pytest.mark.daily(5)
     @pytest.mark.slow
     @pytest.mark.parametrize("cell", in_turn(["arms", "bare", "line", "mixed"], 2))
     def test_constant_rewards(self, cell: Cell) -> None:
@@ -43,6 +44,7 @@ class TestUnusualRewards:
         found = optimizer.recommend()
         assert np.isfinite([found.value, found.lower, found.upper]).all()
 
+    @pytest.mark.daily(4)
     @pytest.mark.slow
     @pytest.mark.parametrize("cell", in_turn(["arms", "bare", "line"], 1))
     def test_two_rewards_at_once(self, cell: Cell) -> None:
@@ -50,6 +52,7 @@ class TestUnusualRewards:
         optimizer.tell_all(points_of(optimizer.space, 2), [1.0, 2.0])
         assert feasible(optimizer.space, optimizer.ask().point)
 
+    @pytest.mark.daily(5)
     @pytest.mark.slow
     @pytest.mark.parametrize("cell", in_turn(["line", "arms", "bare"], 2))
     def test_rewards_that_are_mostly_equal(self, cell: Cell) -> None:

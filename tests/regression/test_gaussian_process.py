@@ -81,6 +81,7 @@ class TestAgainstFormulas:
         agree(optimizer.belief().posterior.mean(at), mean)
         agree(optimizer.belief().posterior.variance(at), variance)
 
+    @pytest.mark.daily(4)
     @pytest.mark.slow
     def test_information_gain_and_widths(self, case: Case, ridge: float) -> None:
         space = case.space()

@@ -148,6 +148,7 @@ KERNELS: dict[str, Any] = {
 }
 
 
+@pytest.mark.daily(4)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name",

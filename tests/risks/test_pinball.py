@@ -48,6 +48,7 @@ def test_its_minimiser_is_the_quantile(level):
     assert float(values[losses.argmin()]) == float(values.sort().values[index])
 
 
+@pytest.mark.daily(5)
 @pytest.mark.slow
 @pytest.mark.parametrize("level", [0.01, 0.1, 0.5, 0.95])
 @pytest.mark.parametrize("name", LAWS)

@@ -204,6 +204,7 @@ class TestProperties:
 
 
 class TestGradients:
+    @pytest.mark.daily(4)
     @pytest.mark.slow
     @pytest.mark.parametrize("level", [0.28, 0.1, 0.5, 0.97])
     @pytest.mark.parametrize("n", [1, 25])

@@ -140,6 +140,7 @@ def told(tmp_path_factory) -> AskTell:
 SMALL_BRACES = SMALL.replace("{", "{{").replace("}", "}}")
 
 
+@pytest.mark.daily(4)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("id", "given", "message"),

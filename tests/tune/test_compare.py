@@ -399,6 +399,7 @@ class TestNamedSettings:
         assert named_setting(study_file, "trial=3").params == {"trial": 3}
         assert named_setting(study_file, "trial 2").params == trials[2].params
 
+    @pytest.mark.daily(4)
     @pytest.mark.slow
     @pytest.mark.parametrize(
         ("b", "message"),

@@ -58,6 +58,7 @@ def test_a_constraint_is_read_anywhere_and_is_not_the_measurement(tmp_path, line
     assert result.constraints == {"p99": 18.3, "free-mb": 1000}
 
 
+@pytest.mark.daily(4)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("lines", "reason", "blameless"),

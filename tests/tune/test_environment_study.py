@@ -246,7 +246,7 @@ echo $2; echo $1
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_kill_9_loses_no_environment_of_what_was_measured(tmp_path):
     command = ('function = "hill_module:measure"', 'command = "sh bench.sh {share} {load}"')
     path = function_study(tmp_path, command)

@@ -47,6 +47,7 @@ def test_the_last_line_of_each_variable_counts_and_holds_no_measurement(tmp_path
     assert isinstance(result.environment["n-clients"], int)  # as the study file has it
 
 
+@pytest.mark.daily(4)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("lines", "reason"),

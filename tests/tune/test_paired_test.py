@@ -42,6 +42,7 @@ def literal_evidence(
     return total / (2 * len(FRACTIONS))
 
 
+@pytest.mark.daily(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 2, 5, 7])
 def test_the_evidence_is_a_martingale_under_random_signs(count):
@@ -200,6 +201,7 @@ def test_invalid_input_is_refused():
             paired_test(np.ones(3), confidence)
 
 
+@pytest.mark.daily(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 3, 6])
 def test_the_evidence_with_errors_is_a_martingale_under_random_signs(count):

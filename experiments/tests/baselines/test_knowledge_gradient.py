@@ -187,6 +187,7 @@ def test_the_value_is_that_of_brute_force(risk: Risk) -> None:
     assert np.mean(best) - today[0] > 0.1  # what a measurement is worth is no rounding error
 
 
+@pytest.mark.daily(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("weights", [None, WEIGHTS])
 @pytest.mark.parametrize("risk", [Mean(), VaR(0.3), CVaR(0.3), WorstCase()])

@@ -54,6 +54,7 @@ def without_trial_0(path: Path) -> None:
     table[table["trial"] != 0].to_parquet(path, index=False)
 
 
+@pytest.mark.daily(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("trials", [TRIALS, TRIALS + 1])
 @pytest.mark.parametrize(
@@ -79,6 +80,7 @@ def test_it_is_neither_taken_over_nor_grown(result, name, spoil, message, trials
     assert [path.name for path in result.parent.iterdir()] == [EXPERIMENT.name]
 
 
+@pytest.mark.daily(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("resume", [True, False])
 @pytest.mark.parametrize(

@@ -109,6 +109,7 @@ class TestFunctions:
 
 
 class TestMoments:
+    @pytest.mark.daily(5)
     @pytest.mark.slow
     @pytest.mark.parametrize(
         "order", [1.0, 2.0, *(pytest.param(order, marks=pytest.mark.slow) for order in (1.2, 1.9))]

@@ -31,6 +31,7 @@ def test_every_arm_is_good_for_one_function_at_most(alpha: float, nu: float) -> 
     assert float(f.abs().max()) <= 2 * family.gap * (1 + 1e-12)
 
 
+@pytest.mark.daily(4)
 @pytest.mark.slow
 @cases
 @pytest.mark.parametrize("moment", [0.5, pytest.param(3.0, marks=pytest.mark.slow)])

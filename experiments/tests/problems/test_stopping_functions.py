@@ -18,6 +18,7 @@ def drawn(distribution, random: np.random.Generator):
     return float(value) if isinstance(distribution, FloatDistribution) else round(value)
 
 
+@pytest.mark.daily(4)
 @pytest.mark.slow
 @pytest.mark.parametrize(("half", "name"), CASES)
 def test_no_configuration_is_better_than_the_best_value(half, name):

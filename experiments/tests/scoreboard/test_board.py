@@ -126,6 +126,7 @@ def test_a_suite_has_its_own_numbers_of_measurements_unless_others_are_given():
     assert numbers("bbob-noisy", "30", "10d") == numbers("own", "30", "10d") == {30, 20}
 
 
+@pytest.mark.daily(4)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),

@@ -295,6 +295,7 @@ class TestModel:
         with pytest.raises(sf.SurefootError, match=f"none of the 3 finished trials.*{why}"):
             study.sampler.belief(study)
 
+    @pytest.mark.daily(4)
     @pytest.mark.slow
     @pytest.mark.parametrize(
         "setting",

@@ -105,6 +105,7 @@ def reserve(study: optuna.Study, number: int, value: object) -> None:
     study._storage.set_trial_system_attr(study.trials[number]._trial_id, RESERVATION, value)
 
 
+@pytest.mark.daily(4)
 @pytest.mark.parametrize(
     "foreign",
     [
