@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,26 +13,17 @@ import torch
 from optuna.trial import FrozenTrial, TrialState
 from torch import Tensor
 
-from surefoot._internal import checks
 from surefoot.integrations.optuna.alternatives import alternatives
-from surefoot.integrations.optuna.attributes import ENVIRONMENT, STANDARD_ERROR
+from surefoot.integrations.optuna.attributes import ENVIRONMENT
 from surefoot.integrations.optuna.common_space import Ranges, nearest_in
-from surefoot.integrations.optuna.constraints import constraints_of, warn_of_unusable
 from surefoot.integrations.optuna.encoding import Encoding
-from surefoot.integrations.optuna.endings import is_ignored_failure
 from surefoot.integrations.optuna.environment import StudyEnvironment
-from surefoot.integrations.optuna.objectives import finite_values, names_of
-from surefoot.integrations.optuna.pruned import Curve, PredictedValue, predicted_value
 from surefoot.integrations.optuna.reservation import read_reservation
-from surefoot.integrations.optuna.trial_conditions import (
-    LOG_DURATION,
-    conditions_of,
-    log_duration_of,
-)
+from surefoot.integrations.optuna.trial_reader import Place, Reading, TrialReader, key_of
 from surefoot.regression.transforms import Affine, Chain, Log
 from surefoot.spaces import Box, Joint
 from surefoot.spaces.every_point import every_point
-from surefoot.types import OBJECTIVE, InvalidInput, Measurement, Query
+from surefoot.types import InvalidInput, Query
 
 if TYPE_CHECKING:
     from optuna.study import Study
@@ -46,26 +36,6 @@ _ATTEMPTS = 1000  # more than any trial makes
 _SAME = 1e-9  # of the unit cube; a storage may round numbers
 _SMALL = 1024  # configurations of a space that are listed
 _SAMPLE = 64  # environments, of one that is observed
-
-
-@dataclass(frozen=True)
-class _Place:
-    """What is measured: an encoded configuration (dx,) and an environment (dz,), if any."""
-
-    point: Tensor
-    z: Tensor | None
-
-    @property
-    def key(self) -> bytes:
-        """Identity of the configuration."""
-        return _key(self.point)
-
-    def is_near(self, other: _Place) -> bool:
-        """Whether it is the same but for rounding."""
-        same = torch.allclose(self.point, other.point, rtol=0.0, atol=_SAME)
-        if self.z is None or other.z is None:
-            return same and self.z is other.z
-        return same and torch.allclose(self.z, other.z, rtol=_SAME, atol=0.0)
 
 
 @dataclass(frozen=True)
@@ -95,34 +65,7 @@ class _Pending:
     """A pending query of the optimizer, and what is measured for it after rounding."""
 
     query: Query
-    place: _Place
-
-
-@dataclass(frozen=True)
-class _Reading:
-    """A finished trial, as the optimizer is told about it."""
-
-    trial: FrozenTrial
-    measurements: tuple[Measurement, ...]
-    configuration: Mapping[bytes, dict[str, Any]]  # by its point, of a trial with a value
-
-    @property
-    def places(self) -> list[_Place]:
-        """Where it was measured."""
-        return [
-            _Place(one.where.point, one.environment)  # type: ignore[union-attr, arg-type]
-            for one in self.measurements
-        ]
-
-    @property
-    def numbers(self) -> list[int]:
-        """Its number, for each of its values."""
-        return [self.trial.number for one in self.measurements if OBJECTIVE in one.values]
-
-    @property
-    def has_value(self) -> bool:
-        """Whether it has a value that can be modelled."""
-        return bool(self.configuration)
+    place: Place
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,30 +107,28 @@ class StudyTracker:
         device: str | torch.device = "cpu",
         log: bool = False,
     ) -> None:
-        self.log = log
+        self._reader = TrialReader(encoding, optimizer, signs, environment, log)
         self._units = Chain((*((Log(),) if log else ()), Affine(scale=signs[0])))
         self.study_name = study.study_name
         self._study: weakref.ref[Study] | None = weakref.ref(study)
         self.encoding = encoding
         self.optimizer = optimizer
-        self.signs = tuple(signs)
         self._device = device
         self.environment = environment
         self.numbers: list[int] = []  # of the trials whose values were told to the optimizer
         self._configurations: dict[bytes, dict[str, Any]] = {}  # of the values, by their points
         self._read_below = 0
         self._read: set[int] = set()  # numbers of read trials from `_read_below` on
-        self._unread: dict[int, _Reading] = {}  # finished trials that a belief followed from
+        self._unread: dict[int, Reading] = {}  # finished trials that a belief followed from
         self._pending: dict[int, _Pending] = {}
         self._contents: dict[int, tuple[Any, ...]] = {}  # of the trials that were read
-        self._curves: dict[int, Curve] = {}  # of the trials with values, by their numbers
         self._values: dict[
             bytes, list[tuple[float, ...]]
         ] = {}  # that were measured, by their points
         self._has_said_so = False
         self._has_others = False
         """Whether a trial that was read has a varying parameter that the model has not."""
-        self._measured: list[_Place] = []  # of the trials that were read
+        self._measured: list[Place] = []  # of the trials that were read
 
     def matches(self, study: Study, space: SearchSpace) -> bool:
         """Whether this tracks that study on that search space, under its conditions."""
@@ -261,93 +202,14 @@ class StudyTracker:
         belief = self.optimizer.belief(more, undeclared=True).in_units(self._units)
         return TrackedBelief(belief, numbers, partial(self._configuration, known))
 
-    def _readings(self, trials: Sequence[FrozenTrial]) -> list[_Reading]:
+    def _readings(self, trials: Sequence[FrozenTrial]) -> list[Reading]:
         """Finished trials as the optimizer is told about them; the run stays as it is."""
         finished = [t for t in trials if t.state.is_finished()]
         for trial in finished:
-            if len(self.signs) == 1 and finite_values(trial, self.log):
-                self._curves[trial.number] = Curve.of(trial, self.log)
+            self._reader.see(trial)
             if trial.number not in self._unread:
-                point, z = self.encoding.encode(trial.params), self._environment(trial)
-                self._unread[trial.number] = self._reading(trial, point, z)
+                self._unread[trial.number] = self._reader.read(trial)
         return [self._unread[trial.number] for trial in finished]
-
-    def _reading(self, trial: FrozenTrial, point: Tensor | None, z: Tensor | None) -> _Reading:
-        if point is None:
-            self._warn_of_outside(trial)
-            return _Reading(trial, (), {})
-        declared, effects = self.optimizer.outcomes, self.optimizer.effects
-        constraints = constraints_of(trial, declared)
-        warn_of_unusable(trial, constraints, declared)
-        worker, time = conditions_of(trial, effects)
-        where = _elsewhere_asked(point, z)
-        reported = self._reported(trial, point, z)
-        finite = {name: one for name, one in constraints.items() if math.isfinite(one)}
-        failed, configuration = math.inf in constraints.values(), {}
-        values, sem = dict(finite), 0.0
-        told = finite_values(trial, self.log)
-        if told:
-            sem = _standard_error(trial)
-            sem = min(sem / told[0], checks.LARGEST) if self.log else sem
-            goals = [math.log(one) for one in told] if self.log else told
-            goals[0] *= self.signs[0]  # further objectives have their own direction
-            values |= zip(names_of(len(goals)), goals, strict=True)
-            if LOG_DURATION in declared:
-                values |= log_duration_of(trial)
-            configuration = {_key(point): dict(trial.params)}
-        elif reported:
-            configuration = {_key(point): dict(trial.params)}
-        elif trial.state == TrialState.PRUNED:
-            predicted = self._predicted(trial)
-            if predicted is not None:
-                values[OBJECTIVE], sem = self.signs[0] * predicted.value, predicted.error
-                configuration = {_key(point): dict(trial.params)}
-        elif not is_ignored_failure(trial):
-            failed = True
-        measured = Measurement(where, values, z, sem, worker, time, failed)
-        own = (measured,) if values or failed else ()
-        lower = [
-            Measurement(_elsewhere_asked(point, at), {OBJECTIVE: value}, at, 0.0, worker, time)
-            for at, value in reported
-        ]
-        return _Reading(trial, (*lower, *own), configuration)
-
-    def _reported(
-        self, trial: FrozenTrial, point: Tensor, z: Tensor | None
-    ) -> list[tuple[Tensor, float]]:
-        """Levels of fidelity below that of a trial's value, and rewards that it reported there."""
-        if self.environment is None or z is None or trial.state == TrialState.FAIL:
-            return []
-        return [
-            (at, self.signs[0] * (math.log(value) if self.log else value))
-            for at, value in self.environment.reports(trial, z)
-            if value > 0.0 or not self.log
-        ]
-
-    def _warn_of_outside(self, trial: FrozenTrial) -> None:
-        """Say which values of a trial that is left out are out of range."""
-        space, params = self.encoding.space, trial.params
-        known = {n: one for n, one in self.encoding.parameters.items() if n in space.active(params)}
-        outside = {
-            n: params[n]
-            for n, one in known.items()
-            if n in params and one.encode(params[n]) is None
-        }
-        if outside and trial.state in (TrialState.COMPLETE, TrialState.PRUNED):
-            ranges = ", ".join(f"{name}: {space.distributions[name]}" for name in outside)
-            warnings.warn(
-                f"trial {trial.number} is left out of the model, since {checks.shown(outside)} is "
-                f"out of range, expected {ranges}: enqueue values within the ranges, or widen them "
-                "in the objective function.",
-                stacklevel=2,
-            )
-
-    def _predicted(self, trial: FrozenTrial) -> PredictedValue | None:
-        """Value that a pruned trial would have had, None if none is known that it could be like."""
-        before = [one for number, one in self._curves.items() if number < trial.number]
-        if not before or (self.environment is not None and ENVIRONMENT not in trial.user_attrs):
-            return None
-        return predicted_value(Curve.of(trial, self.log), before, self.signs[0])
 
     def read_running(self, trials: Iterable[FrozenTrial]) -> None:
         """Register running trials as pending, those of other workers by their reservations.
@@ -360,7 +222,7 @@ class StudyTracker:
             if place is None or (known is not None and known.place.is_near(place)):
                 continue
             self._release(trial.number)
-            z = self._environment(trial) if place.z is None else place.z
+            z = self._reader.environment_of(trial) if place.z is None else place.z
             self._pending[trial.number] = _Pending(self.optimizer.expect(place.point, z), place)
 
     def part(self, given: Mapping[str, Any], ranges: Ranges) -> Part:
@@ -487,7 +349,7 @@ class StudyTracker:
         """All configurations of a small space without an environment, none of any other."""
         points = every_point(self.encoding.box, _SMALL)
         listed = [] if points is None or self.environment is not None else [*points]
-        return {_key(self.encoding.rounded(point)) for point in listed}
+        return {key_of(self.encoding.rounded(point)) for point in listed}
 
     def _not_measured(self) -> set[bytes]:
         """Configurations of a small space that were not measured; says once that none is left.
@@ -547,7 +409,7 @@ class StudyTracker:
         inputs, known = self._inputs(query), self.optimizer
         return known.constraints.rule_out(inputs) or known.shared_failures.rule_out(inputs)
 
-    def _is_known(self, place: _Place) -> bool:
+    def _is_known(self, place: Place) -> bool:
         """Whether a trial has measured there, or is measuring."""
         measured = any(place.is_near(other) for other in self._measured)
         return measured or self._is_taken(place, -1)
@@ -583,15 +445,15 @@ class StudyTracker:
 
     def _pending_of(self, query: Query) -> _Pending:
         z = None if query.environment is None else query.environment.cpu()
-        return _Pending(query, _Place(self.encoding.rounded(query.point.cpu()), z))
+        return _Pending(query, Place(self.encoding.rounded(query.point.cpu()), z))
 
-    def _is_taken(self, place: _Place, number: int) -> bool:
+    def _is_taken(self, place: Place, number: int) -> bool:
         return any(
             other != number and pending.place.is_near(place)
             for other, pending in self._pending.items()
         )
 
-    def _place_of_running(self, trial: FrozenTrial) -> _Place | None:
+    def _place_of_running(self, trial: FrozenTrial) -> Place | None:
         """What a running trial measures, None while that is not known completely."""
         reserved, reserved_z = read_reservation(trial, self.encoding.distributions)
         params = reserved | trial.params
@@ -600,37 +462,13 @@ class StudyTracker:
             return None
         environment = self.environment
         if environment is None or environment.observed:
-            return _Place(point, None)
+            return Place(point, None)
         if ENVIRONMENT in trial.user_attrs:
-            return _Place(point, self._environment(trial))
+            return Place(point, self._reader.environment_of(trial))
         try:
-            return _Place(point, environment.encode(reserved_z))
+            return Place(point, environment.encode(reserved_z))
         except InvalidInput:
             return None
-
-    def _environment(self, trial: FrozenTrial) -> Tensor | None:
-        """Environment of a trial, None in a study without one.
-
-        A random one is substituted for a trial that has neither a value nor an environment.
-        """
-        environment = self.environment
-        if environment is None:
-            return None
-        recorded = trial.user_attrs.get(ENVIRONMENT, environment.unrecorded or None)
-        if recorded is None and not finite_values(trial):
-            return environment.draw(trial.number)
-        try:
-            return environment.encode(recorded)
-        except InvalidInput as error:
-            if not finite_values(trial):
-                return environment.draw(trial.number)
-            how = "set it before the value is told"
-            if not environment.observed:
-                how = "measure under the one of `environment_of(trial)`, which sets it"
-            raise InvalidInput(
-                f"trial {trial.number} has a value, but its user attribute {ENVIRONMENT!r} does "
-                f"not state its environment: {how} ({error})"
-            ) from error
 
     def _release(self, number: int) -> None:
         """Remove the pending query of a trial, without a failure."""
@@ -639,34 +477,6 @@ class StudyTracker:
             self.optimizer.forget(pending.query, failed=False)
 
 
-def _elsewhere_asked(point: Tensor, z: Tensor | None) -> Query:
-    """A query that stands for a place, and not for one that is pending there for another trial."""
-    return Query(-1, point, None, 1, z)
-
-
-def _key(point: Tensor) -> bytes:
-    """Identity of a point (d,), for which positive and negative zeros are the same."""
-    return (point + 0.0).cpu().numpy().tobytes()
-
-
 def _content(trial: FrozenTrial) -> tuple[Any, ...]:
     """What tells a finished trial from one of another study."""
     return trial.state, repr(trial.values), repr(trial.params)
-
-
-def _standard_error(trial: FrozenTrial) -> float:
-    """Standard error of a trial's value, 0 where none is recorded.
-
-    One that is no such number is left out with a warning: a finished trial cannot be corrected.
-    """
-    recorded = trial.user_attrs.get(STANDARD_ERROR, 0.0)
-    try:
-        return checks.standard_error(recorded)
-    except InvalidInput:
-        warnings.warn(
-            f"trial {trial.number} has the user attribute {STANDARD_ERROR!r} = "
-            f"{checks.shown(recorded)}, expected a finite number of at least 0: its value is used "
-            "without a standard error.",
-            stacklevel=2,
-        )
-        return 0.0

@@ -1,0 +1,246 @@
+"""Finished trials of a study as the measurements that an optimizer is told."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from optuna.trial import FrozenTrial, TrialState
+from torch import Tensor
+
+from surefoot._internal import checks
+from surefoot.integrations.optuna.attributes import ENVIRONMENT, STANDARD_ERROR
+from surefoot.integrations.optuna.constraints import constraints_of, warn_of_unusable
+from surefoot.integrations.optuna.encoding import Encoding
+from surefoot.integrations.optuna.endings import is_ignored_failure
+from surefoot.integrations.optuna.environment import StudyEnvironment
+from surefoot.integrations.optuna.objectives import finite_values, names_of
+from surefoot.integrations.optuna.pruned import Curve, PredictedValue, predicted_value
+from surefoot.integrations.optuna.trial_conditions import (
+    LOG_DURATION,
+    conditions_of,
+    log_duration_of,
+)
+from surefoot.types import OBJECTIVE, InvalidInput, Measurement, Query
+
+if TYPE_CHECKING:
+    from surefoot.optimizer import Optimizer
+
+_SAME = 1e-9  # of the unit cube; a storage may round numbers
+
+
+@dataclass(frozen=True)
+class Place:
+    """What is measured: an encoded configuration (dx,) and an environment (dz,), if any."""
+
+    point: Tensor
+    z: Tensor | None
+
+    @property
+    def key(self) -> bytes:
+        """Identity of the configuration."""
+        return key_of(self.point)
+
+    def is_near(self, other: Place) -> bool:
+        """Whether it is the same but for rounding."""
+        same = torch.allclose(self.point, other.point, rtol=0.0, atol=_SAME)
+        if self.z is None or other.z is None:
+            return same and self.z is other.z
+        return same and torch.allclose(self.z, other.z, rtol=_SAME, atol=0.0)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A finished trial, as the optimizer is told about it."""
+
+    trial: FrozenTrial
+    measurements: tuple[Measurement, ...]
+    configuration: Mapping[bytes, dict[str, Any]]  # by its point, of a trial with a value
+
+    @property
+    def places(self) -> list[Place]:
+        """Where it was measured."""
+        return [
+            Place(one.where.point, one.environment)  # type: ignore[union-attr, arg-type]
+            for one in self.measurements
+        ]
+
+    @property
+    def numbers(self) -> list[int]:
+        """Its number, for each of its values."""
+        return [self.trial.number for one in self.measurements if OBJECTIVE in one.values]
+
+    @property
+    def has_value(self) -> bool:
+        """Whether it has a value that can be modelled."""
+        return bool(self.configuration)
+
+
+class TrialReader:
+    """Reads trials one by one; the optimizer stays as it is.
+
+    Args:
+        encoding: Encoding of the search space.
+        optimizer: The optimizer, of which the declared outcomes and the effects are known.
+        signs: Of each objective 1 to maximise it, -1 to minimise it.
+        environment: Random environment of the study, if any.
+        log: Whether the optimizer is told the logarithms of the values.
+    """
+
+    def __init__(
+        self,
+        encoding: Encoding,
+        optimizer: Optimizer,
+        signs: Sequence[float],
+        environment: StudyEnvironment | None,
+        log: bool,
+    ) -> None:
+        self._encoding, self._optimizer, self._signs = encoding, optimizer, signs
+        self._environment, self._log = environment, log
+        self._curves: dict[int, Curve] = {}  # of the trials with values, by their numbers
+
+    def see(self, trial: FrozenTrial) -> None:
+        """Take in the curve of a finished trial, by which pruned ones are compared."""
+        if len(self._signs) == 1 and finite_values(trial, self._log):
+            self._curves[trial.number] = Curve.of(trial, self._log)
+
+    def read(self, trial: FrozenTrial) -> Reading:
+        """A finished trial as the optimizer is told about it.
+
+        Raises:
+            InvalidInput: If it has a value but no environment.
+        """
+        point, z = self._encoding.encode(trial.params), self.environment_of(trial)
+        if point is None:
+            self._warn_of_outside(trial)
+            return Reading(trial, (), {})
+        declared, effects = self._optimizer.outcomes, self._optimizer.effects
+        constraints = constraints_of(trial, declared)
+        warn_of_unusable(trial, constraints, declared)
+        worker, time = conditions_of(trial, effects)
+        where = elsewhere_asked(point, z)
+        reported = self._reported(trial, point, z)
+        finite = {name: one for name, one in constraints.items() if math.isfinite(one)}
+        failed, configuration = math.inf in constraints.values(), {}
+        values, sem = dict(finite), 0.0
+        told = finite_values(trial, self._log)
+        if told:
+            sem = _standard_error(trial)
+            sem = min(sem / told[0], checks.LARGEST) if self._log else sem
+            goals = [math.log(one) for one in told] if self._log else told
+            goals[0] *= self._signs[0]  # further objectives have their own direction
+            values |= zip(names_of(len(goals)), goals, strict=True)
+            if LOG_DURATION in declared:
+                values |= log_duration_of(trial)
+            configuration = {key_of(point): dict(trial.params)}
+        elif reported:
+            configuration = {key_of(point): dict(trial.params)}
+        elif trial.state == TrialState.PRUNED:
+            predicted = self._predicted(trial)
+            if predicted is not None:
+                values[OBJECTIVE], sem = self._signs[0] * predicted.value, predicted.error
+                configuration = {key_of(point): dict(trial.params)}
+        elif not is_ignored_failure(trial):
+            failed = True
+        measured = Measurement(where, values, z, sem, worker, time, failed)
+        own = (measured,) if values or failed else ()
+        lower = [
+            Measurement(elsewhere_asked(point, at), {OBJECTIVE: value}, at, 0.0, worker, time)
+            for at, value in reported
+        ]
+        return Reading(trial, (*lower, *own), configuration)
+
+    def _reported(
+        self, trial: FrozenTrial, point: Tensor, z: Tensor | None
+    ) -> list[tuple[Tensor, float]]:
+        """Levels of fidelity below that of a trial's value, and rewards that it reported there."""
+        if self._environment is None or z is None or trial.state == TrialState.FAIL:
+            return []
+        return [
+            (at, self._signs[0] * (math.log(value) if self._log else value))
+            for at, value in self._environment.reports(trial, z)
+            if value > 0.0 or not self._log
+        ]
+
+    def _warn_of_outside(self, trial: FrozenTrial) -> None:
+        """Say which values of a trial that is left out are out of range."""
+        space, params = self._encoding.space, trial.params
+        known = {
+            n: one for n, one in self._encoding.parameters.items() if n in space.active(params)
+        }
+        outside = {
+            n: params[n]
+            for n, one in known.items()
+            if n in params and one.encode(params[n]) is None
+        }
+        if outside and trial.state in (TrialState.COMPLETE, TrialState.PRUNED):
+            ranges = ", ".join(f"{name}: {space.distributions[name]}" for name in outside)
+            warnings.warn(
+                f"trial {trial.number} is left out of the model, since {checks.shown(outside)} is "
+                f"out of range, expected {ranges}: enqueue values within the ranges, or widen them "
+                "in the objective function.",
+                stacklevel=2,
+            )
+
+    def _predicted(self, trial: FrozenTrial) -> PredictedValue | None:
+        """Value that a pruned trial would have had, None if none is known that it could be like."""
+        before = [one for number, one in self._curves.items() if number < trial.number]
+        if not before or (self._environment is not None and ENVIRONMENT not in trial.user_attrs):
+            return None
+        return predicted_value(Curve.of(trial, self._log), before, self._signs[0])
+
+    def environment_of(self, trial: FrozenTrial) -> Tensor | None:
+        """Environment of a trial, None in a study without one.
+
+        A random one is substituted for a trial that has neither a value nor an environment.
+        """
+        environment = self._environment
+        if environment is None:
+            return None
+        recorded = trial.user_attrs.get(ENVIRONMENT, environment.unrecorded or None)
+        if recorded is None and not finite_values(trial):
+            return environment.draw(trial.number)
+        try:
+            return environment.encode(recorded)
+        except InvalidInput as error:
+            if not finite_values(trial):
+                return environment.draw(trial.number)
+            how = "set it before the value is told"
+            if not environment.observed:
+                how = "measure under the one of `environment_of(trial)`, which sets it"
+            raise InvalidInput(
+                f"trial {trial.number} has a value, but its user attribute {ENVIRONMENT!r} does "
+                f"not state its environment: {how} ({error})"
+            ) from error
+
+
+def elsewhere_asked(point: Tensor, z: Tensor | None) -> Query:
+    """A query that stands for a place, and not for one that is pending there for another trial."""
+    return Query(-1, point, None, 1, z)
+
+
+def key_of(point: Tensor) -> bytes:
+    """Identity of a point (d,), for which positive and negative zeros are the same."""
+    return (point + 0.0).cpu().numpy().tobytes()
+
+
+def _standard_error(trial: FrozenTrial) -> float:
+    """Standard error of a trial's value, 0 where none is recorded.
+
+    One that is no such number is left out with a warning: a finished trial cannot be corrected.
+    """
+    recorded = trial.user_attrs.get(STANDARD_ERROR, 0.0)
+    try:
+        return checks.standard_error(recorded)
+    except InvalidInput:
+        warnings.warn(
+            f"trial {trial.number} has the user attribute {STANDARD_ERROR!r} = "
+            f"{checks.shown(recorded)}, expected a finite number of at least 0: its value is used "
+            "without a standard error.",
+            stacklevel=2,
+        )
+        return 0.0
