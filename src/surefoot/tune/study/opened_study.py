@@ -29,6 +29,7 @@ from surefoot.tune.study.storage import (
     Location,
     NoStudy,
     connect,
+    has_study,
     locate,
     readable,
     readable_trials,
@@ -178,7 +179,7 @@ def open_study(path: Path | str) -> OpenedStudy:
     name, location = study_file.study.name, locate(study_file)
     storage = connect(location, create=False)
     with storage_errors(location, "reading"):
-        if name not in study_names(storage, location):
+        if not has_study(storage, location, name):
             raise NoStudy(
                 f"{location.label}: contains no study {name!r}; "
                 f"run `surefoot tune {study_file.path.name}` first"
@@ -220,8 +221,8 @@ def _create_study(
     study_file, name = location.study_file, location.study_file.study.name
     with storage_errors(location, doing), study_lock(location):
         storage = connect(location, create=True)
-        names = study_names(storage, location)
-        if names and name not in names and location.file is not None:
+        exists = has_study(storage, location, name)
+        if not exists and location.file is not None and (names := study_names(storage, location)):
             raise study_file.error(
                 "study.storage",
                 f"{location.label} is the storage of study {names[0]!r}, not of {name!r}; "
@@ -229,12 +230,16 @@ def _create_study(
                 "measurements, or restore study.name",
             )
         with readable(location, "the study"):
-            study = optuna.create_study(
-                study_name=name,
-                storage=storage,
-                direction=study_file.study.direction,
-                sampler=sampler,
-                load_if_exists=True,
+            study = (
+                optuna.load_study(study_name=name, storage=storage, sampler=sampler)
+                if exists  # creating it would try to insert it first
+                else optuna.create_study(
+                    study_name=name,
+                    storage=storage,
+                    direction=study_file.study.direction,
+                    sampler=sampler,
+                    load_if_exists=True,
+                )
             )
         trials = readable_trials(study, location)
         note = check_compatible(study_file, study, trials, location.label)
