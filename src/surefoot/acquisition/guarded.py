@@ -167,6 +167,6 @@ class Guarded:
             _, lower, upper = belief.risks(designs)
             reach = upper[1] - lower[1]
             if chosen.environment is not None:
-                at = belief.bounds(designs[1:], chosen.environment.unsqueeze(0))
+                at = belief.bounds(designs[1:], chosen.environment.unsqueeze(0).to(designs))
                 reach = (at.upper - at.lower)[0, 0]
         return bool(upper[0] - lower[1] <= (1.0 + self.slack) * reach)
