@@ -115,6 +115,7 @@ TASKS: dict[str, Task] = {
     "GP-UCB, d = 1, R = 0.3": Task(1, 100, Gaussian(0.3), 0.09),
     "GP-UCB, d = 1, R = 1": Task(1, 100, Gaussian(1.0), 1.0),
     "GP-UCB, d = 2, R = 0.3": Task(2, 225, Gaussian(0.3), 0.09),
+    "GP-UCB, d = 3, R = 0.3": Task(3, 500, Gaussian(0.3), 0.09),
     "V-UCB, 20 x 10, R = 0.3": Task(2, DESIGNS * ENVIRONMENTS, Gaussian(0.3), 0.09),
     "BKB, d = 2, R = 0.3": Task(
         2, 500, Gaussian(0.3), 0.09, SKETCHED, lambda: sf.Nystrom(sf.LeverageSampling(5.0))
@@ -123,6 +124,7 @@ TASKS: dict[str, Task] = {
 }
 SHARES = {  # of the trials and of the rounds, for the tasks that take long
     "GP-UCB, d = 2, R = 0.3": (0.4, 0.4),
+    "GP-UCB, d = 3, R = 0.3": (0.15, 0.2),
     "V-UCB, 20 x 10, R = 0.3": (0.3, 0.2),
     "BKB, d = 2, R = 0.3": (0.2, 0.3),
 }
