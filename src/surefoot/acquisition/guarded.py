@@ -14,6 +14,7 @@ from surefoot.acquisition.policy import Policy, ScorePolicy, UpperConfidenceBoun
 from surefoot.acquisition.scores import PolicyState, ScoreRule
 from surefoot.beliefs import Belief
 from surefoot.beliefs.band import SYMMETRIC
+from surefoot.beliefs.estimands import Ends
 from surefoot.estimators import Constants, Estimator
 from surefoot.regression.observations import Pull
 from surefoot.regression.posterior import FeaturePosterior
@@ -162,11 +163,23 @@ class Guarded:
     def _certifies(self, belief: Belief, best: Location, chosen: Location) -> bool:
         """Whether the regret of a choice is at most 1 + c times the width of its bounds."""
         belief = belief.represented
-        designs = torch.stack([best.design, chosen.design])
         with torch.no_grad():
-            _, lower, upper = belief.risks(designs)
+            _, lower, upper = _risks(belief, [best, chosen])
             reach = upper[1] - lower[1]
             if chosen.environment is not None:
-                at = belief.bounds(designs[1:], chosen.environment.unsqueeze(0).to(designs))
+                z = chosen.environment.unsqueeze(0).to(upper)
+                at = belief.bounds(chosen.design.unsqueeze(0), z)
                 reach = (at.upper - at.lower)[0, 0]
         return bool(upper[0] - lower[1] <= (1.0 + self.slack) * reach)
+
+
+def _risks(belief: Belief, locations: list[Location]) -> Ends:
+    """Risks of mean and bounds (n,) at the designs of locations; all arms at once are looked up."""
+    design = belief.space.design
+    if not isinstance(design, Arms):
+        return belief.risks(torch.stack([location.design for location in locations]))
+    rows = [location.design_arm for location in locations]
+    if not belief.posterior.tabulates(belief.space.inputs(design.points, belief.z)):
+        return belief.risks(design.points[rows])
+    mean, lower, upper = belief.risks(design.points)
+    return mean[rows], lower[rows], upper[rows]
