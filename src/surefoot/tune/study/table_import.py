@@ -36,6 +36,7 @@ IGNORED = ("", "number", "weight", STARTED, "datetime_complete")
 IGNORED_PREFIXES = ("user_attrs_", "system_attrs_")  # of Optuna's `trials_dataframe`
 OTHER_NAMES = {"datetime_start": WHEN, "duration": DURATION}  # of the same table
 MEASURED, NOT_MEASURED = ("complete", ""), ("fail", "failed")
+NOTHING = "; nothing was imported"
 PAUSE = 5.0  # seconds between two messages
 UNFINISHED = ("running", "waiting", "pruned", "interrupted")
 _DURATION = re.compile(r"(?:([0-9]+) days? )?([0-9]+):([0-5][0-9]):([0-5][0-9](?:\.[0-9]+)?)")
@@ -97,10 +98,10 @@ def import_table(
             command adds the others.
     """
     study_file = StudyFile.load(path)
-    rows = _Rows(study_file, Path(table))
-    trials = rows.trials()
-    added = add_trials(study_file, trials, rows.skipped, note=note)
-    return replace(added, ignored=tuple(rows.ignored))
+    read = _Table(study_file, Path(table))
+    trials = read.trials()
+    added = add_trials(study_file, trials, read.skipped, note=note)
+    return replace(added, ignored=tuple(read.ignored))
 
 
 def add_trials(
@@ -131,48 +132,48 @@ def add_trials(
     return Imported(len(new), failed, len(trials) - len(new), skipped, outside=outside)
 
 
-class _Rows:
+class _Table:
     """The rows of a table, as trials of a study."""
 
-    def __init__(self, study_file: StudyFile, table: Path) -> None:
-        self._study_file, self._table = study_file, table
-        header, self._rows = read_table(table)
-        self._header = [
+    def __init__(self, study_file: StudyFile, path: Path) -> None:
+        self.study_file, self.path = study_file, path
+        header, self._rows = read_table(path)
+        self.header = [
             name if name in study_file.parameters else OTHER_NAMES.get(name, name)
             for name in header
         ]
-        self._variables = study_file.scheme.variables
-        self._parameters = {
+        self.variables = study_file.scheme.variables
+        self.parameters = {
             name: self._column(f"params_{name}", name) for name in study_file.parameters
         }
-        self._environment = {
-            name: self._column(f"environment_{name}", name) for name in self._variables
+        self.environment = {
+            name: self._column(f"environment_{name}", name) for name in self.variables
         }
-        self._value = self._column(VALUE)
-        self._constraints = {
+        self.value = self._column(VALUE)
+        self.constraints = {
             name: self._column(column, name)
             for name, column in _reported(study_file).items()
-            if name in self._header or column in self._header
+            if name in self.header or column in self.header
         }
-        used = self._used()
-        self._others = {name: index for index, name in enumerate(self._header) if index not in used}
+        used, named = self._used(), {**self.environment, **self.parameters}
+        self.others = {name: index for index, name in enumerate(self.header) if index not in used}
         known = (FAILED, STATE, DURATION, ERROR, WHO, WHEN, *IGNORED)
         self.ignored: list[str] = []
-        for index, name in enumerate(self._header):
-            if index not in used and name.startswith(IGNORED_PREFIXES):
-                self.ignored.append(name)
+        for index, name in enumerate(self.header):
+            if index in used:
                 continue
-            if index not in used and name in self._header[:index]:
-                raise InvalidInput(f"{table}: the column {shown(name)} is there twice")
-            prefixed = {**self._environment, **self._parameters}.get(name)
-            if index not in used and name not in known and prefixed is not None:
+            if name.startswith(IGNORED_PREFIXES):
+                self.ignored.append(name)
+            elif name in self.header[:index]:
+                raise InvalidInput(f"{path}: the column {shown(name)} is there twice")
+            elif name not in known and name in named:
                 raise InvalidInput(
-                    f"{self._table}: got the columns {shown(self._header[prefixed])} and "
+                    f"{path}: got the columns {shown(self.header[named[name]])} and "
                     f"{shown(name)}, expected one of the two"
                 )
-            if index not in used and name not in known:
+            elif name not in known:
                 raise InvalidInput(
-                    f"{table}: unknown column {shown(name)}{_of_export(name)}, expected the "
+                    f"{path}: unknown column {shown(name)}{_of_export(name)}, expected the "
                     f"parameters ({', '.join(study_file.parameters)}), {VALUE}, {STATE}, {FAILED}, "
                     f"{DURATION}, {ERROR}, {WHO} and {WHEN}"
                 )
@@ -186,196 +187,207 @@ class _Rows:
         """
         seen: dict[str, int] = {}
         trials = []
-        for line, row in self._rows:
-            check_cells(self._table, self._header, line, row, "; nothing was imported")
-            if len(row) < len(self._header):
-                raise InvalidInput(
-                    f"{self._table}: line {line}: got {len(row)} cells, expected "
-                    f"{len(self._header)} as in the first line: the row is not complete; nothing "
-                    "was imported"
+        for line, cells in self._rows:
+            row = _Row(self, line, cells)
+            check_cells(self.path, self.header, line, cells, NOTHING)
+            if len(cells) < len(self.header):
+                raise row.refused(
+                    f"got {len(cells)} cells, expected {len(self.header)} as in the first line: "
+                    "the row is not complete"
                 )
-            if self._is_unfinished(line, row):
+            if row.is_unfinished():
                 self.skipped += 1
                 continue
-            digest = hashlib.sha256(repr((self._header, row)).encode()).hexdigest()[:16]
+            digest = hashlib.sha256(repr((self.header, cells)).encode()).hexdigest()[:16]
             seen[digest] = seen.get(digest, 0) + 1  # equal rows are measurements of their own
-            trial = self._trial(line, row, f"{digest}-{seen[digest]}")
-            trials.append((trial, self._begun(line, row, trial)))
+            trial = row.trial(f"{digest}-{seen[digest]}")
+            trials.append((trial, row.begun()))
         return trials
-
-    def _is_unfinished(self, line: int, row: list[str]) -> bool:
-        """Whether a row is of a trial without an end; `InvalidInput` for a wrong state."""
-        given = self._text(row, STATE)
-        state, value = given.lower().removeprefix("trialstate."), _cell(row, self._value)
-        if state in UNFINISHED:
-            return True
-        if state not in (*MEASURED, *NOT_MEASURED):
-            known = ", ".join(("complete", "fail", *UNFINISHED))
-            raise self._wrong(line, STATE, given, f"one of {known}")
-        if state and (state in MEASURED) is not bool(value):
-            expected = "a value" if state in MEASURED else "no value"
-            raise self._wrong(line, STATE, given, f"{expected} beside it, got {shown(value)}")
-        return False
-
-    def _trial(self, line: int, row: list[str], identity: str) -> FrozenTrial:
-        space = self._study_file.space
-        params: dict[str, Any] = {}
-        for name in space.order:
-            if space.is_active(name, params):
-                params[name] = self._parameter(line, name, row)
-        if violated := space.violated(params):
-            values = ", ".join(f"{name} = {shown(one)}" for name, one in params.items())
-            raise InvalidInput(
-                f"{self._table}: line {line}: got {values}, which violates {shown(violated[0])}, "
-                "expected configurations that satisfy every rule of [[require]]; nothing was "
-                "imported"
-            )
-        attributes: dict[str, Any] = {IMPORTED: identity}
-        under = {name: _cell(row, index) for name, index in self._environment.items()}
-        if any(under.values()) or (under and _cell(row, self._value)):  # a failure may have none
-            attributes[ENVIRONMENT] = {
-                name: self._observed(line, name, cell, self._variables[name])
-                for name, cell in under.items()
-            }
-        if seconds := self._text(row, DURATION):
-            attributes[SECONDS] = self._seconds(line, seconds)
-            if attributes[SECONDS] < 0.0:
-                raise self._wrong(line, DURATION, seconds, "a duration of at least 0")
-        if error := self._text(row, ERROR):
-            attributes[STANDARD_ERROR] = self._number(line, ERROR, error)
-            if attributes[STANDARD_ERROR] < 0.0:
-                raise self._wrong(line, ERROR, error, "a standard error of at least 0")
-        if worker := self._text(row, WHO):
-            attributes[WORKER] = storable(_unquoted(worker))
-        if not self._text(row, WHEN):
-            attributes[TIME] = None  # when it was imported says nothing about it
-        limited = {name: _cell(row, index) for name, index in self._constraints.items()}
-        if any(limited.values()):
-            attributes[CONSTRAINTS] = {
-                name: self._number(line, name, cell) for name, cell in limited.items() if cell
-            }
-        return self._at(line, row, self._finished(line, row, params, attributes))
-
-    def _finished(
-        self, line: int, row: list[str], params: dict[str, Any], attributes: dict[str, Any]
-    ) -> FrozenTrial:
-        every = self._study_file.distributions
-        distributions = {name: every[name] for name in params}
-        cell = _cell(row, self._value)
-        if cell:
-            value = self._number(line, VALUE, cell)
-            if value <= 0.0 and self._study_file.objective.log:
-                raise self._wrong(line, VALUE, cell, "a number above 0, since log = true")
-            return create_trial(
-                params=params, distributions=distributions, value=value, user_attrs=attributes
-            )
-        reason = storable(_unquoted(self._text(row, FAILED)))
-        attributes[FAILURE] = reason or "no value in the table"
-        return create_trial(
-            state=TrialState.FAIL,
-            params=params,
-            distributions=distributions,
-            user_attrs=attributes,
-        )
-
-    def _at(self, line: int, row: list[str], trial: FrozenTrial) -> FrozenTrial:
-        """The trial with the time of the row, where it has one."""
-        if text := self._text(row, WHEN):
-            trial.datetime_start = begun = self._clock(line, WHEN, text)
-            try:
-                lasted = timedelta(seconds=trial.user_attrs.get(SECONDS, 0.0))
-                trial.datetime_complete = begun + lasted
-            except OverflowError:
-                expected = "a duration that ends before the year 10000"
-                raise self._wrong(line, DURATION, self._text(row, DURATION), expected) from None
-        return trial
-
-    def _begun(self, line: int, row: list[str], trial: FrozenTrial) -> datetime | None:
-        if self._text(row, WHEN):
-            return trial.datetime_start
-        started = self._text(row, STARTED)
-        return self._clock(line, STARTED, started) if started else None
-
-    def _clock(self, line: int, column: str, text: str) -> datetime:
-        """A time as ISO 8601 writes it with `-`, or in seconds since 1970."""
-        seconds = plain_number(text)
-        if (seconds is None and not _CALENDAR.match(text)) or _DAY.fullmatch(text):
-            raise self._wrong(line, column, text, EXPECTED_TIME)
-        try:
-            if seconds is not None:
-                return datetime.fromtimestamp(seconds)
-            given = datetime.fromisoformat(text)
-            return given if given.tzinfo is None else given.astimezone().replace(tzinfo=None)
-        except (ValueError, OverflowError, OSError):
-            raise self._wrong(line, column, text, EXPECTED_TIME) from None
-
-    def _parameter(self, line: int, name: str, row: list[str]) -> Any:
-        cell = _unquoted(_cell(row, self._parameters[name]))
-        parameter = self._study_file.space.named.parameters[name]
-        value = value_of(cell, parameter)
-        if value is None:
-            raise self._wrong(line, name, cell, written(parameter))
-        return value
-
-    def _observed(self, line: int, name: str, cell: str, variable: Variable) -> float:
-        """The value of a variable of the environment, as a run would record it."""
-        value = self._number(line, name, cell)
-        wanted = variable.mismatch(value)
-        if wanted is not None:
-            raise self._wrong(line, name, cell, wanted)
-        return variable.nearest(value)
-
-    def _seconds(self, line: int, cell: str) -> float:
-        """A duration in seconds, or as pandas writes one: `0 days 00:01:02.5`."""
-        parts = _DURATION.fullmatch(cell)
-        if parts is None:
-            return self._number(line, DURATION, cell)
-        days, hours, minutes, seconds = (float(part or 0) for part in parts.groups())
-        return 86400.0 * days + 3600.0 * hours + 60.0 * minutes + seconds
-
-    def _number(self, line: int, name: str, cell: str) -> float:
-        found = plain_number(cell)
-        if found is None or not math.isfinite(found):
-            empty = ", or an empty cell for a failed measurement" if name == VALUE else ""
-            raise self._wrong(line, name, cell, f"a finite number{empty}")
-        return found
-
-    def _wrong(self, line: int, name: str, cell: str, expected: str) -> InvalidInput:
-        return InvalidInput(
-            f"{self._table}: line {line}: got {shown(cell)} in column {shown(name)}, expected "
-            f"{expected}; nothing was imported"
-        )
 
     def _column(self, *names: str) -> int:
         for name in names:
-            if name in self._header:
-                return self._header.index(name)
+            if name in self.header:
+                return self.header.index(name)
         raise InvalidInput(
-            f"{self._table}: no column {names[-1]!r}, expected one beside "
-            f"{', '.join(map(shown, self._header))}"
+            f"{self.path}: no column {names[-1]!r}, expected one beside "
+            f"{', '.join(map(shown, self.header))}"
         )
 
     def _used(self) -> dict[int, str]:
         """Contents of the columns of the study, by position; each holds one thing."""
-        used = {self._value: "the measurements"}
+        used = {self.value: "the measurements"}
         for kind, prefix, columns in (
-            ("parameter", "params", self._parameters),
-            ("variable", "environment", self._environment),
-            ("constraint", "constraint", self._constraints),
+            ("parameter", "params", self.parameters),
+            ("variable", "environment", self.environment),
+            ("constraint", "constraint", self.constraints),
         ):
             for name, index in columns.items():
                 if index in used:
                     raise InvalidInput(
-                        f"{self._table}: the column {shown(self._header[index])} would be both "
+                        f"{self.path}: the column {shown(self.header[index])} would be both "
                         f"{used[index]} and the {kind} {shown(name)}, expected a column for each: "
                         f"name that of the {kind} {prefix}_{name}"
                     )
                 used[index] = f"the {kind} {shown(name)}"
         return used
 
-    def _text(self, row: Sequence[str], name: str) -> str:
+
+@dataclass(frozen=True)
+class _Row:
+    """A row of a table, of as many cells as its header."""
+
+    table: _Table
+    line: int
+    cells: list[str]
+
+    def is_unfinished(self) -> bool:
+        """Whether a row is of a trial without an end; `InvalidInput` for a wrong state."""
+        given = self._text(STATE)
+        state, value = given.lower().removeprefix("trialstate."), self._cell(self.table.value)
+        if state in UNFINISHED:
+            return True
+        if state not in (*MEASURED, *NOT_MEASURED):
+            known = ", ".join(("complete", "fail", *UNFINISHED))
+            raise self._wrong(STATE, given, f"one of {known}")
+        if state and (state in MEASURED) is not bool(value):
+            expected = "a value" if state in MEASURED else "no value"
+            raise self._wrong(STATE, given, f"{expected} beside it, got {shown(value)}")
+        return False
+
+    def trial(self, identity: str) -> FrozenTrial:
+        """The trial of this row."""
+        space = self.table.study_file.space
+        params: dict[str, Any] = {}
+        for name in space.order:
+            if space.is_active(name, params):
+                params[name] = self._parameter(name)
+        if violated := space.violated(params):
+            values = ", ".join(f"{name} = {shown(one)}" for name, one in params.items())
+            raise self.refused(
+                f"got {values}, which violates {shown(violated[0])}, expected configurations that "
+                "satisfy every rule of [[require]]"
+            )
+        attributes: dict[str, Any] = {IMPORTED: identity}
+        measured = self._cell(self.table.value)
+        under = {name: self._cell(index) for name, index in self.table.environment.items()}
+        if any(under.values()) or (under and measured):  # a failure may have none
+            attributes[ENVIRONMENT] = {
+                name: self._observed(name, cell, self.table.variables[name])
+                for name, cell in under.items()
+            }
+        if seconds := self._text(DURATION):
+            attributes[SECONDS] = self._seconds(seconds)
+            if attributes[SECONDS] < 0.0:
+                raise self._wrong(DURATION, seconds, "a duration of at least 0")
+        if error := self._text(ERROR):
+            attributes[STANDARD_ERROR] = self._number(ERROR, error)
+            if attributes[STANDARD_ERROR] < 0.0:
+                raise self._wrong(ERROR, error, "a standard error of at least 0")
+        if worker := self._text(WHO):
+            attributes[WORKER] = storable(_unquoted(worker))
+        if not self._text(WHEN):
+            attributes[TIME] = None  # when it was imported says nothing about it
+        limited = {name: self._cell(index) for name, index in self.table.constraints.items()}
+        if any(limited.values()):
+            attributes[CONSTRAINTS] = {
+                name: self._number(name, cell) for name, cell in limited.items() if cell
+            }
+        if not measured:
+            reason = storable(_unquoted(self._text(FAILED)))
+            attributes[FAILURE] = reason or "no value in the table"
+        every = self.table.study_file.distributions
+        return self._at(
+            create_trial(
+                state=TrialState.COMPLETE if measured else TrialState.FAIL,
+                value=self._value(measured) if measured else None,
+                params=params,
+                distributions={name: every[name] for name in params},
+                user_attrs=attributes,
+            )
+        )
+
+    def _value(self, cell: str) -> float:
+        value = self._number(VALUE, cell)
+        if value <= 0.0 and self.table.study_file.objective.log:
+            raise self._wrong(VALUE, cell, "a number above 0, since log = true")
+        return value
+
+    def _at(self, trial: FrozenTrial) -> FrozenTrial:
+        """The trial with the time of the row, where it has one."""
+        if begun := self._clock(WHEN):
+            trial.datetime_start = begun
+            try:
+                lasted = timedelta(seconds=trial.user_attrs.get(SECONDS, 0.0))
+                trial.datetime_complete = begun + lasted
+            except OverflowError:
+                expected = "a duration that ends before the year 10000"
+                raise self._wrong(DURATION, self._text(DURATION), expected) from None
+        return trial
+
+    def begun(self) -> datetime | None:
+        """When the measurement began, None where that is unknown."""
+        return self._clock(WHEN) or self._clock(STARTED)
+
+    def _clock(self, column: str) -> datetime | None:
+        """A time as ISO 8601 writes it with `-`, or in seconds since 1970; None for no cell."""
+        text = self._text(column)
+        if not text:
+            return None
+        seconds = plain_number(text)
+        if (seconds is None and not _CALENDAR.match(text)) or _DAY.fullmatch(text):
+            raise self._wrong(column, text, EXPECTED_TIME)
+        try:
+            if seconds is not None:
+                return datetime.fromtimestamp(seconds)
+            given = datetime.fromisoformat(text)
+            return given if given.tzinfo is None else given.astimezone().replace(tzinfo=None)
+        except (ValueError, OverflowError, OSError):
+            raise self._wrong(column, text, EXPECTED_TIME) from None
+
+    def _parameter(self, name: str) -> Any:
+        cell = _unquoted(self._cell(self.table.parameters[name]))
+        parameter = self.table.study_file.space.named.parameters[name]
+        value = value_of(cell, parameter)
+        if value is None:
+            raise self._wrong(name, cell, written(parameter))
+        return value
+
+    def _observed(self, name: str, cell: str, variable: Variable) -> float:
+        """The value of a variable of the environment, as a run would record it."""
+        value = self._number(name, cell)
+        wanted = variable.mismatch(value)
+        if wanted is not None:
+            raise self._wrong(name, cell, wanted)
+        return variable.nearest(value)
+
+    def _seconds(self, cell: str) -> float:
+        """A duration in seconds, or as pandas writes one: `0 days 00:01:02.5`."""
+        parts = _DURATION.fullmatch(cell)
+        if parts is None:
+            return self._number(DURATION, cell)
+        days, hours, minutes, seconds = (float(part or 0) for part in parts.groups())
+        return 86400.0 * days + 3600.0 * hours + 60.0 * minutes + seconds
+
+    def _number(self, name: str, cell: str) -> float:
+        found = plain_number(cell)
+        if found is None or not math.isfinite(found):
+            empty = ", or an empty cell for a failed measurement" if name == VALUE else ""
+            raise self._wrong(name, cell, f"a finite number{empty}")
+        return found
+
+    def _wrong(self, name: str, cell: str, expected: str) -> InvalidInput:
+        return self.refused(f"got {shown(cell)} in column {shown(name)}, expected {expected}")
+
+    def refused(self, why: str) -> InvalidInput:
+        """An error that says what is wrong with this row."""
+        return InvalidInput(f"{self.table.path}: line {self.line}: {why}{NOTHING}")
+
+    def _cell(self, index: int) -> str:
+        return self.cells[index].strip()
+
+    def _text(self, name: str) -> str:
         """The cell of a column that is of the trial itself, empty where there is none."""
-        return _cell(row, self._others[name]) if name in self._others else ""
+        return self._cell(self.table.others[name]) if name in self.table.others else ""
 
 
 def _reported(study_file: StudyFile) -> dict[str, str]:
@@ -385,10 +397,6 @@ def _reported(study_file: StudyFile) -> dict[str, str]:
         name: f"{'objective' if name in further else 'constraint'}_{name}"
         for name in study_file.reported
     }
-
-
-def _cell(row: Sequence[str], index: int) -> str:
-    return row[index].strip() if index < len(row) else ""
 
 
 def _of_export(name: str) -> str:
