@@ -10,7 +10,6 @@ from torch import Tensor
 
 from surefoot import kernels
 from surefoot._internal import checks
-from surefoot.acquisition.plan import Plan
 from surefoot.beliefs.model import Hyperparameters
 from surefoot.estimators import Estimator
 from surefoot.hyperparameters import GivenHyperparameters, HyperparameterFit
@@ -77,20 +76,6 @@ def check_outcomes(space: Space | Joint, outcomes: object) -> None:
             "`outcomes` came with `Arms` without coordinates, expected inputs of a model: pass "
             "`Arms(points)`."
         )
-
-
-def is_safe(space: Space | Joint, plan: Plan, outcomes: Mapping[str, Outcome]) -> bool:
-    """Whether only points that are safe are asked for; `InvalidInput` with an environment."""
-    limits = [name for name, one in outcomes.items() if getattr(one, "safe", False)]
-    if not limits and not plan.safe:
-        return False
-    if space.has_environment or not space.design.has_coordinates:
-        what = "an environment" if space.has_environment else "`Arms` without coordinates"
-        raise InvalidInput(
-            f"`safe=True` came with {what}, where no measurement says what is safe nearby: leave "
-            "`safe` out."
-        )
-    return True
 
 
 def part_of(

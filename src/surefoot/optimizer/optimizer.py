@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -24,7 +22,6 @@ from surefoot.acquisition.plan import Plan
 from surefoot.acquisition.policy import as_policy
 from surefoot.acquisition.recommendation import ROUNDS, By, check_by, first_location, recommend
 from surefoot.acquisition.reporting import Reporting
-from surefoot.acquisition.safe_search import SafeSet, safe_set
 from surefoot.acquisition.scores import PolicyState
 from surefoot.beliefs import Belief, ConstraintBeliefs, Model
 from surefoot.beliefs.estimands import estimand_of
@@ -36,6 +33,7 @@ from surefoot.estimators import Estimator, LeastSquares
 from surefoot.features import Exact, Features
 from surefoot.optimizer import arguments, saved_run
 from surefoot.optimizer.history import History
+from surefoot.optimizer.permitted import permitted
 from surefoot.optimizer.told import Told
 from surefoot.optimizer.unread import Unread
 from surefoot.regression.observations import Observations
@@ -144,10 +142,10 @@ class Optimizer:
             estimator,
             width,
         )
-        self._is_safe = arguments.is_safe(space, self.plan, outcomes or {})
-        initial = 0 if self._is_safe else plan.initial
-        self._history = History(model, self._generator, initial)
-        self._initial = [] if self._is_safe else plan.design(space, self._generator)
+        self._permitted = permitted(space, outcomes or {}, survives=plan.safe)
+        starts = self._permitted.has_design
+        self._history = History(model, self._generator, plan.initial if starts else 0)
+        self._initial = plan.design(space, self._generator) if starts else []
         self._initial_used = 0
         self._pending = PendingQueries()
         self._memory: dict[str, Any] = {}  # of the policy
@@ -396,10 +394,7 @@ class Optimizer:
             unstable,
             measured=self.space.has_environment,
         )
-        if self._is_safe:
-            with suppress(NotReady):  # nothing is safe: what comes nearest is recommended
-                safe = self._safe_set(told, outcome.observations)
-                success = success & Probability((safe.chance,))
+        success = self._permitted.success(success, told, outcome.observations)
         return self._belief(told, outcome, outcome.posterior, success, unstable, PendingQueries())
 
     @with_own_settings
@@ -554,8 +549,8 @@ class Optimizer:
 
     def _choose(self, among: list[Location] | None, space: Space | Joint) -> Location:
         """A location of the space, or of a part of it."""
-        if self._is_safe:
-            among = self._safe_locations(among, space)  # type: ignore[arg-type]
+        known = self._told, self.history
+        among = self._permitted.locations(among, space, *known, self._generator)
         if among is None and self.in_initial_design:
             self._initial_used += 1
             first = self._initial[self._initial_used - 1]
@@ -566,12 +561,7 @@ class Optimizer:
         if space is not self.space:
             share = _GIVEN if space.design.fixed else 1.0  # type: ignore[union-attr]
             belief = replace(belief, space=space, width=share * belief.width)
-        location = self.policy.choose(belief, among, self._state)
-        if self._is_safe and among is not None and belief.round % 4:
-            known = self._safe_set(self._told, self.history)
-            if known.is_known(location.point):  # little is gained by it
-                far = known.expanding(torch.stack([one.design for one in among])).tolist()
-                location = self.policy.choose(belief, [among[i] for i in far], self._state)
+        location = self._permitted.choose(self.policy, belief, among, self._state, self._told)
         if not isinstance(location, Location):
             raise InvalidInput(
                 f"the policy chose {checks.shown(location)}, expected a location, as "
@@ -581,50 +571,9 @@ class Optimizer:
             self.space.design.locate(location.design, name="the chosen point")
         return location
 
-    def _safe_set(self, told: Told, observations: Observations) -> SafeSet:
-        failed = told.failures.inputs
-        sites = observations.sites
-        return safe_set(
-            self.space.seen,
-            told.outcomes.beliefs,
-            sites,
-            torch.stack(failed) if failed else sites[:0],
-            survives=self.plan.safe,
-        )
-
     def safe_of(self, points: Tensor) -> Tensor:
         """Those of points (n, d) that may be asked for: all of them, unless it is safe."""
-        if not self._is_safe or not len(points):
-            return points
-        return points[self._safe_set(self._told, self.history).holds(points)]
-
-    def _safe_locations(self, among: list[Location] | None, space: Space) -> list[Location]:
-        """Safe locations to choose from; far ones only, where there is no model of a limit."""
-        known = self._safe_set(self._told, self.history)
-        if among is not None:
-            points = torch.stack([location.design for location in among])
-            chosen = known.holds(points).nonzero()[:, 0].tolist()
-            if not chosen:
-                raise InvalidInput(f"none of the {len(among)} `arms` is known to be safe.")
-            return [among[index] for index in chosen]
-        found = known.candidates(space, self._generator)
-        inside = (space.brought_inside(known.kept) == known.kept).all(-1)
-        again = known.kept[inside & space.allows(known.kept)]
-        if not len(found) and not len(again):
-            raise InvalidInput(
-                "no configuration with the given values is known to be safe: measure one, or leave "
-                "them to the search."
-            )
-        if not len(found) or not bool(known.distance_of(found).any()):
-            warnings.warn(
-                "no other configuration is safe by what is known: a measured one is measured "
-                "again, which makes its surroundings better known.",
-                stacklevel=2,
-            )
-            found = found if len(found) else again[known.safest(again)].unsqueeze(0)
-        elif known.is_starting:
-            found = found[known.expanding(found)]  # of which the best by the objective
-        return [space.locate(point) for point in found]
+        return self._permitted.points(points, self._told, self.history)
 
     def _choose_first(self, among: list[Location] | None, space: Space | Joint) -> Location:
         """A location before the first reward."""

@@ -1,0 +1,228 @@
+"""Where an optimizer may ask: everywhere, or only where limits and survival are safe."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import torch
+from torch import Tensor
+
+from surefoot.acquisition.policy import Policy
+from surefoot.acquisition.safe_search import SafeSet, safe_set
+from surefoot.acquisition.scores import PolicyState
+from surefoot.beliefs import Belief
+from surefoot.beliefs.probability import Probability
+from surefoot.optimizer.told import Told
+from surefoot.regression.observations import Observations
+from surefoot.spaces import Joint, Space
+from surefoot.spaces.locations import Location
+from surefoot.types import InvalidInput, NotReady, Outcome
+
+Among = list[Location] | None
+"""Locations to choose from; None for the whole space."""
+
+_KNOWN_EVERY = 4  # rounds, of which one may be at a point that is known well
+
+
+class Permitted(Protocol):
+    """Rule of the points that may be asked for."""
+
+    @property
+    def has_design(self) -> bool:
+        """Whether an initial design may be measured."""
+        ...
+
+    def points(self, points: Tensor, told: Told, observations: Observations) -> Tensor:
+        """Those of points (n, d) that may be asked for."""
+        ...
+
+    def locations(
+        self,
+        among: Among,
+        space: Space | Joint,
+        told: Told,
+        observations: Observations,
+        generator: torch.Generator,
+    ) -> Among:
+        """The locations to choose from; None for the whole space.
+
+        Args:
+            among: The only ones that are asked for; None for the whole space.
+            space: The space, or a part of it.
+            told: What was told.
+            observations: The rewards.
+            generator: Source of candidates.
+
+        Raises:
+            InvalidInput: If there are none.
+        """
+        ...
+
+    def choose(
+        self,
+        policy: Policy,
+        belief: Belief,
+        among: Among,
+        state: PolicyState,
+        told: Told,
+    ) -> Location:
+        """The choice of a policy among such locations."""
+        ...
+
+    def success(self, success: Probability, told: Told, observations: Observations) -> Probability:
+        """Probability that a point may be recommended, given that its measurement succeeds."""
+        ...
+
+
+@dataclass(frozen=True)
+class Everywhere:
+    """Every point may be asked for."""
+
+    has_design: ClassVar[bool] = True
+
+    def points(self, points: Tensor, told: Told, observations: Observations) -> Tensor:
+        """All of them."""
+        return points
+
+    def locations(
+        self,
+        among: Among,
+        space: Space | Joint,
+        told: Told,
+        observations: Observations,
+        generator: torch.Generator,
+    ) -> Among:
+        """As they are asked for."""
+        return among
+
+    def choose(
+        self,
+        policy: Policy,
+        belief: Belief,
+        among: Among,
+        state: PolicyState,
+        told: Told,
+    ) -> Location:
+        """That of the policy."""
+        return policy.choose(belief, among, state)
+
+    def success(self, success: Probability, told: Told, observations: Observations) -> Probability:
+        """As it is."""
+        return success
+
+
+@dataclass(frozen=True)
+class WhereSafe:
+    """Only points at which limits, and survival, hold with the confidence asked for.
+
+    Args:
+        space: The space.
+        survives: Whether a failed measurement counts as a limit that is broken.
+    """
+
+    space: Space
+    survives: bool
+
+    has_design: ClassVar[bool] = False
+
+    def safe_set(self, told: Told, observations: Observations) -> SafeSet:
+        """What is known to be safe."""
+        failed, sites = told.failures.inputs, observations.sites
+        return safe_set(
+            self.space.seen,
+            told.outcomes.beliefs,
+            sites,
+            torch.stack(failed) if failed else sites[:0],
+            survives=self.survives,
+        )
+
+    def points(self, points: Tensor, told: Told, observations: Observations) -> Tensor:
+        """Those that are safe."""
+        return points[self.safe_set(told, observations).holds(points)] if len(points) else points
+
+    def locations(
+        self,
+        among: Among,
+        space: Any,  # which has no environment
+        told: Told,
+        observations: Observations,
+        generator: torch.Generator,
+    ) -> Among:
+        """Safe ones; far ones only, where there is no model of a limit."""
+        known = self.safe_set(told, observations)
+        if among is not None:
+            points = torch.stack([location.design for location in among])
+            chosen = known.holds(points).nonzero()[:, 0].tolist()
+            if not chosen:
+                raise InvalidInput(f"none of the {len(among)} `arms` is known to be safe.")
+            return [among[index] for index in chosen]
+        found = known.candidates(space, generator)
+        inside = (space.brought_inside(known.kept) == known.kept).all(-1)
+        again = known.kept[inside & space.allows(known.kept)]
+        if not len(found) and not len(again):
+            raise InvalidInput(
+                "no configuration with the given values is known to be safe: measure one, or leave "
+                "them to the search."
+            )
+        if not len(found) or not bool(known.distance_of(found).any()):
+            warnings.warn(
+                "no other configuration is safe by what is known: a measured one is measured "
+                "again, which makes its surroundings better known.",
+                stacklevel=2,
+            )
+            found = found if len(found) else again[known.safest(again)].unsqueeze(0)
+        elif known.is_starting:
+            found = found[known.expanding(found)]  # of which the best by the objective
+        return [space.locate(point) for point in found]
+
+    def choose(
+        self,
+        policy: Policy,
+        belief: Belief,
+        among: Among,
+        state: PolicyState,
+        told: Told,
+    ) -> Location:
+        """That of the policy, but one of those that extend the safe set where it is known well."""
+        location = policy.choose(belief, among, state)
+        if among is None or belief.round % _KNOWN_EVERY == 0:
+            return location
+        known = self.safe_set(told, belief.observations)
+        if not known.is_known(location.point):
+            return location
+        far = known.expanding(torch.stack([one.design for one in among])).tolist()
+        return policy.choose(belief, [among[index] for index in far], state)
+
+    def success(self, success: Probability, told: Told, observations: Observations) -> Probability:
+        """And that it is safe; where nothing is, what comes nearest is recommended."""
+        with suppress(NotReady):
+            return success & Probability((self.safe_set(told, observations).chance,))
+        return success
+
+
+def permitted(
+    space: Space | Joint, outcomes: Mapping[str, Outcome], *, survives: bool
+) -> Permitted:
+    """The rule that the limits of outcomes call for.
+
+    Args:
+        space: The space.
+        outcomes: The declared outcomes by name.
+        survives: Whether a failed measurement counts as a limit that must not be broken.
+
+    Raises:
+        InvalidInput: If something must be safe where no measurement says what is safe nearby.
+    """
+    if not survives and not any(getattr(one, "safe", False) for one in outcomes.values()):
+        return Everywhere()
+    if space.has_environment or not space.design.has_coordinates:
+        what = "an environment" if space.has_environment else "`Arms` without coordinates"
+        raise InvalidInput(
+            f"`safe=True` came with {what}, where no measurement says what is safe nearby: leave "
+            "`safe` out."
+        )
+    return WhereSafe(space, survives)  # type: ignore[arg-type]
