@@ -44,6 +44,19 @@ class TestSurefootSampler(
 ):
     """Of the 36 pairs of distributions six: coordinates are encoded one by one."""
 
+    test_dynamic_range_objective = pytest.mark.daily(1)(
+        BasicSamplerTestCase.test_dynamic_range_objective
+    )
+    test_single_parameter_objective = pytest.mark.daily(2)(
+        BasicSamplerTestCase.test_single_parameter_objective
+    )
+    test_sample_relative_mixed = pytest.mark.daily(2)(
+        RelativeSamplerTestCase.test_sample_relative_mixed
+    )
+    test_multi_objective_sample_independent = pytest.mark.daily(4)(
+        MultiObjectiveSamplerTestCase.test_multi_objective_sample_independent
+    )
+
     @pytest.fixture
     def sampler(self) -> Callable[[], BaseSampler]:
         return lambda: SurefootSampler(seed=0)
@@ -58,6 +71,7 @@ class TestSurefootSampler(
     ) -> None:
         super().test_sample_relative_numerical(sampler, x_distribution, y_distribution)
 
+    @pytest.mark.daily(2)
     @pytest.mark.parametrize(("first", "second"), beside_the_next(SUGGESTIONS))
     def test_combination_of_different_distributions_objective(
         self,
