@@ -50,7 +50,9 @@ NOISES: dict[str, Make] = {
 
 def tgp(problem: ArmProblem, rounds: int, seed: int) -> sf.Optimizer:
     """TGP-UCB with the width of Theorem 1."""
-    return with_bounds(sf.algorithms.tgp_ucb, problem, seed, problem.norm_bound, delta=DELTA)
+    norm = problem.norm_bound
+    width = sf.widths.truncated(problem.moment, norm, DELTA)
+    return with_bounds(sf.algorithms.tgp_ucb, problem, seed, norm, width=width)
 
 
 def ata(
