@@ -365,7 +365,8 @@ def test_outliers_that_contradict_typical_runs_are_pointed_out():
 class TestNamedSettings:
     def test_values_are_parsed_by_their_parameters(self, write_study):
         study_file = StudyFile.load(write_study())
-        assert named_setting(study_file, TEXT_B).params == B
+        for between in (",", " , ", " ", "\n"):  # a report shows them with spaces
+            assert named_setting(study_file, TEXT_B.replace(",", between)).params == B
         assert first_setting(study_file) == "trial 0"
 
     def test_defaults_come_first_where_there_are_any(self, write_study):

@@ -17,7 +17,7 @@ from surefoot.types import InvalidInput
 FORMS = "`default`, `recommended`, `trial N` or `name=value,...`"
 _GUESSED = {"defaults": "default", "best": "recommended", "recommendation": "recommended"}
 _TRIAL = re.compile(r"(?:trial(?:[ =]\s*|(?=\d)))?#?(\d+)")
-_NEXT_NAME = re.compile(r",(?=\s*[A-Za-z_][A-Za-z0-9_-]*\s*=)")
+_NEXT_NAME = r",\s*(?=[A-Za-z_][A-Za-z0-9_-]*\s*=)"
 
 
 @dataclass(frozen=True)
@@ -138,9 +138,10 @@ def _trial(study_file: StudyFile, number: int) -> dict[str, Any]:
 
 
 def _parse(study_file: StudyFile, text: str) -> dict[str, Any]:
-    """Values of all parameters in `name=value,name=value`."""
+    """Values of all parameters in `name=value,name=value`; before a parameter, spaces will do."""
     given: dict[str, str] = {}
-    for part in _NEXT_NAME.split(text):
+    names = "|".join(map(re.escape, study_file.space.scales))
+    for part in re.split(rf"{_NEXT_NAME}|\s+(?=(?:{names})\s*=)", text):
         name, _, value = (piece.strip() for piece in part.partition("="))
         if name in given:
             raise InvalidInput(f"{name}: given twice, expected one value")
@@ -174,7 +175,8 @@ def configuration_of(study_file: StudyFile, given: Mapping[str, str]) -> dict[st
     active = space.active(params)
     if missing := [name for name in active if name not in params]:
         raise InvalidInput(
-            f"{shown(text)}: no value of {', '.join(missing)}, expected all active parameters"
+            f"{shown(text)}: no value of {', '.join(missing)}, expected all active parameters: "
+            f"{','.join(f'{name}=VALUE' for name in active)}"
         )
     if inactive := [name for name in params if name not in active]:
         raise InvalidInput(
