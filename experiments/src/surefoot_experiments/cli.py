@@ -116,7 +116,7 @@ def storm(
         typer.Argument(
             help="kill, terminate, signals, terminal, workers, study-files, calls, events, "
             "saved-files, storages, foreign-values, optuna, hosts, confirm, compare, descendants, "
-            "output, edited, users, versions or clocks.",
+            "output, edited, users, versions, clocks or outages.",
             show_default=False,
         ),
     ],
@@ -147,9 +147,9 @@ def storm(
     Optuna study, and `hosts` runs of different machines on one server. `confirm` and `compare` end
     runs in their last stages; `descendants` leave processes that ignore signals; `output` prints
     gigabytes; `edited` changes study files in the middle; `users` have a umask and another account;
-    `versions` changes what is stored; `clocks` are apart. OUT/storms.md has the figures: orphaned
-    processes, results lost or doubled, runs that differ, errors that are not surefoot's. Exit code
-    1 if there are any.
+    `versions` changes what is stored; `clocks` are apart; `outages` stop or limit a PostgreSQL
+    server. OUT/storms.md has the figures: orphaned processes, results lost or doubled, runs that
+    differ, errors that are not surefoot's. Exit code 1 if there are any.
     """
     with one_line_errors():
         from surefoot_experiments.storms.storm import run_storm
