@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import sqlite3
 import sys
@@ -12,7 +13,7 @@ from optuna.trial import TrialState
 from rich.console import Console
 
 from support.study_doubles import all_of, target_of, trials_of
-from surefoot.tune import export, import_table, open_study, run, summarise
+from surefoot.tune import StudyFileError, export, import_table, open_study, run, summarise
 from surefoot.tune.comparison.compare import compare
 from surefoot.tune.display import Progress
 from surefoot.tune.measuring.measurement import Failure, Measurement
@@ -185,3 +186,13 @@ def test_a_study_is_opened_wherever_the_database_fails_once(write_study, stateme
         statements.count, statements.disturbed, statements.by = 0, number, by
         assert trials_of(path).opened.state().trials == ()
         assert statements.count > number
+
+
+@pytest.mark.slow
+def test_a_parameter_without_a_name_is_one_line(write_study):
+    path = write_study()
+    trials_of(path).begin_next()
+    with contextlib.closing(sqlite3.connect(path.parent / "hill.db")) as base, base:
+        base.execute("UPDATE trial_params SET param_name = NULL WHERE rowid = 1")
+    with pytest.raises(StudyFileError, match="trial 0 has a parameter without a name; restore"):
+        open_study(path)

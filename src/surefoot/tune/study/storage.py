@@ -251,6 +251,8 @@ def readable_trials(study: optuna.Study, location: Location) -> list[FrozenTrial
         for trial in trials:
             for value in trial.values or ():
                 math.isnan(value)  # raises: SQLite keeps texts in columns of numbers
+            if not all(isinstance(name, str) for name in trial.params):
+                raise TypeError(f"trial {trial.number} has a parameter without a name")
         return trials
 
 
