@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from support.study_doubles import Scripted, trials_of
 from surefoot.cli import app
-from surefoot.integrations.optuna import tracker
+from surefoot.integrations.optuna import trial_reader
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study.model_checks import change_point
@@ -31,7 +31,7 @@ ONCE = ("[parameters]", "[confirm]\nshare = 0\nevery = 0\n\n[parameters]")
 def steady_clock(monkeypatch):
     """Trials are a second apart, however busy this machine is."""
     monkeypatch.setattr(
-        tracker,
+        trial_reader,
         "conditions_of",
         lambda trial, effects: (None, float(trial.number) if "drift" in effects else None),
     )
