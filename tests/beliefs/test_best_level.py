@@ -57,6 +57,15 @@ def test_the_best_level_is_one_where_the_limits_hold() -> None:
 
 
 @pytest.mark.slow
+def test_a_level_that_was_measured_at_one_point_does_not_go_on() -> None:
+    optimizer = _told(GRID[-2])
+    optimizer.tell([1.0], -1.01)
+    belief = optimizer.belief()
+    assert not belief.outcome.transform.is_identity, "there are levels"
+    assert on_best_level(belief) is belief
+
+
+@pytest.mark.slow
 def test_without_a_jump_the_belief_is_that_of_all_rewards() -> None:
     optimizer = sf.algorithms.robust_ucb(sf.Box([0.0], [1.0]), seed=0)
     optimizer.tell_all(GRID[:, None], -np.square(GRID - 0.4))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 ON_IT = "on the best level"
 """Name of the constraint."""
 
-_FEW = 2  # values, by which a level does not go on anywhere
+_FEW = 2  # sites: repeated values of one say nothing of how a level goes on
 _SIDES = HyperparameterFit(lengthscales="short", warped=True, limit=0.0)  # as of a constraint
 
 
@@ -60,7 +60,8 @@ def on_best_level(belief: Belief) -> Belief:
     middles = rewards.new_tensor([0.5 * (low + high) for low, high in gaps])
     below = middles[middles < best]
     on_it = rewards >= (below.max() if len(below) else -torch.inf)
-    if bool(on_it.all()) or int(on_it.sum()) < _FEW:
+    sites = belief.observations.site[on_it].unique()
+    if bool(on_it.all()) or len(sites) < _FEW:
         return belief
     level = _fitted(outcome, outcome.observations.among(on_it), outcome.model.hyperparameters)
     sides = outcome.observations.with_rewards(torch.where(on_it, 1.0, -1.0).double())
