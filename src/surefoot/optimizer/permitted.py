@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -28,56 +28,6 @@ Among = list[Location] | None
 _KNOWN_EVERY = 4  # rounds, of which one may be at a point that is known well
 
 
-class Permitted(Protocol):
-    """Rule of the points that may be asked for."""
-
-    @property
-    def has_design(self) -> bool:
-        """Whether an initial design may be measured."""
-        ...
-
-    def points(self, points: Tensor, told: Told, observations: Observations) -> Tensor:
-        """Those of points (n, d) that may be asked for."""
-        ...
-
-    def locations(
-        self,
-        among: Among,
-        space: Space | Joint,
-        told: Told,
-        observations: Observations,
-        generator: torch.Generator,
-    ) -> Among:
-        """The locations to choose from; None for the whole space.
-
-        Args:
-            among: The only ones that are asked for; None for the whole space.
-            space: The space, or a part of it.
-            told: What was told.
-            observations: The rewards.
-            generator: Source of candidates.
-
-        Raises:
-            InvalidInput: If there are none.
-        """
-        ...
-
-    def choose(
-        self,
-        policy: Policy,
-        belief: Belief,
-        among: Among,
-        state: PolicyState,
-        told: Told,
-    ) -> Location:
-        """The choice of a policy among such locations."""
-        ...
-
-    def success(self, success: Probability, told: Told, observations: Observations) -> Probability:
-        """Probability that a point may be recommended, given that its measurement succeeds."""
-        ...
-
-
 @dataclass(frozen=True)
 class Everywhere:
     """Every point may be asked for."""
@@ -96,7 +46,15 @@ class Everywhere:
         observations: Observations,
         generator: torch.Generator,
     ) -> Among:
-        """As they are asked for."""
+        """The locations to choose from.
+
+        Args:
+            among: The only ones that are asked for.
+            space: The space, or a part of it.
+            told: What was told.
+            observations: The rewards.
+            generator: Source of candidates.
+        """
         return among
 
     def choose(
@@ -202,6 +160,9 @@ class WhereSafe:
         with suppress(NotReady):
             return success & Probability((self.safe_set(told, observations).chance,))
         return success
+
+
+Permitted = Everywhere | WhereSafe
 
 
 def permitted(
