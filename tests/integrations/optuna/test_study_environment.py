@@ -243,6 +243,15 @@ class TestBelief:
         wanted = np.linspace(0.0, 1.0, 6)[int(np.argmax(sign * np.array(candidates)))]
         assert best.params["x"] == pytest.approx(wanted, abs=1e-9)
 
+    def test_no_effect_of_a_trial_is_added_to_a_prediction(self, belief) -> None:
+        """A report passes the trial of each configuration, whatever the study."""
+        settings, environments = [{"x": 0.3}], [{"load": LOADS.tolist()[0]}]
+        for more in ({}, {"environments": environments}):
+            plain, at = (
+                belief.predict(settings, **more, **one) for one in ({}, {"at": belief.trials[:1]})
+            )
+            np.testing.assert_array_equal(plain, at)
+
     def test_over_the_environment(self, belief) -> None:
         over = belief.over_environment({"x": 0.3})
         np.testing.assert_allclose(over.values[:, 0], LOADS)

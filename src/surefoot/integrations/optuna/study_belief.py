@@ -611,9 +611,8 @@ class StudyBelief:
                 support, or a number not that of a trial in the model.
         """
         x = self._points(settings)
-        if at is not None:
-            self.predicted.check_single("effects of conditions")
-        ends = self.predicted.at(self.belief, x, environments, self._drift_at(at, len(x)))
+        offset = self._drift_at(at, len(x)) if self.predicted.has_effects else 0.0
+        ends = self.predicted.at(self.belief, x, environments, offset)
         middle, lower, upper = map(self._array, ends)
         return middle, lower, upper
 
