@@ -91,7 +91,10 @@ def log_median(number: int) -> float:
     return math.sqrt(2.0) + 0.5 * math.log(number)
 
 
-LENGTHSCALE_PRIORS: dict[str, Callable[[Floats], LogDensity] | None] = {
+Prior = Callable[[Floats], LogDensity] | None
+"""Log density of the lengthscales, by their logarithms; None for no prior at all."""
+
+LENGTHSCALE_PRIORS: dict[str, Prior] = {
     "long": _long,
     "short": _short,
     "pooled": _pooled,
@@ -194,7 +197,7 @@ class Evidence:
     rewards: Tensor
     group: Tensor
     nu: float | None
-    prior: Callable[[Floats], LogDensity] | None
+    prior: Prior
     errors: Tensor = NO_ERRORS
     effects: tuple[NuisanceEffect, ...] = ()
 

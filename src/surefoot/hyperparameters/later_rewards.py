@@ -27,7 +27,6 @@ def completed_weights(
     mode: PosteriorMode,
     units: RewardUnits,
     data: TrainingData,
-    lengthscales: str,
 ) -> Tensor:
     """Weights (t,) of all rewards, of which those of some are known.
 
@@ -40,7 +39,6 @@ def completed_weights(
         mode: The mode of which they are, whose kernel and effects stay.
         units: The standardised units.
         data: The observations.
-        lengthscales: Name of the prior of the lengthscales.
     """
     number, model, dof = len(data.rewards), mode.model, mode.dof
     if len(known) == number:
@@ -49,7 +47,7 @@ def completed_weights(
     def evidence_at(rewards: Tensor) -> Evidence:
         conditions = data.workers[rewards], data.times[rewards]
         effects = tuple(one.on(*conditions) for one in mode.evidence.effects)
-        alone = evidence_in(data, rewards, units, mode.evidence.nu, lengthscales)
+        alone = evidence_in(data, rewards, units, mode.evidence.nu, mode.evidence.prior)
         return replace(alone, effects=effects)
 
     completed, others = weights.clone(), torch.ones_like(weights, dtype=torch.bool)

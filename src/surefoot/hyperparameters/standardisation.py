@@ -12,7 +12,7 @@ from torch import Tensor
 from surefoot.estimators.spread import ROUNDING, robust_spread
 from surefoot.estimators.student_t import cautious_weights
 from surefoot.hyperparameters.ascent import GAUSSIAN, Ascent, distinct
-from surefoot.hyperparameters.evidence import LENGTHSCALE_PRIORS, Evidence
+from surefoot.hyperparameters.evidence import LENGTHSCALE_PRIORS, Evidence, Prior
 from surefoot.hyperparameters.laplace import PosteriorMode
 from surefoot.hyperparameters.levels import are_kept, levels_of
 from surefoot.hyperparameters.model_choice import STRONG_EVIDENCE, with_effects
@@ -112,7 +112,8 @@ class Standardisation:
             if self.ascent.dof == GAUSSIAN
             else cautious_weights(warp(levels.joined(rewards)))
         )
-        evidence = evidence_in(self.data, self.subset, units, nu, self.lengthscales)
+        prior = LENGTHSCALE_PRIORS[self.lengthscales]
+        evidence = evidence_in(self.data, self.subset, units, nu, prior)
         modes = self.ascent.starts(evidence, cautious[self.subset])
         least = modes[0].bound - _RIVAL
         modes = distinct([one for one in modes if not one.bound < least])
@@ -134,7 +135,7 @@ class Standardisation:
 
 
 def evidence_in(
-    data: TrainingData, rewards: Tensor, units: RewardUnits, nu: float | None, lengthscales: str
+    data: TrainingData, rewards: Tensor, units: RewardUnits, nu: float | None, prior: Prior
 ) -> Evidence:
     """The evidence in some rewards, with these indices (k,), without effects of conditions.
 
@@ -143,14 +144,14 @@ def evidence_in(
         rewards: The indices.
         units: The standardised units.
         nu: Smoothness of the kernel.
-        lengthscales: Name of the prior of the lengthscales.
+        prior: Log density of the lengthscales, by their logarithms; None for no prior at all.
     """
     return Evidence(
         data.unit[rewards],
         units.transform(data.rewards[rewards]),
         data.group,
         nu,
-        LENGTHSCALE_PRIORS[lengthscales],
+        prior,
         units.error_variances(data.rewards[rewards], data.sems[rewards]),
     )
 

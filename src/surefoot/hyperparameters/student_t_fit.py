@@ -251,7 +251,7 @@ class HyperparameterFit:
         weights[subset] = mode.weights
         if len(rewards) > _MAX_STARTED:
             subset, rivals = _subset(len(rewards), _MAX_FITTED), []
-            evidence = evidence_in(data, subset, units, mode.evidence.nu, self.lengthscales)
+            evidence = evidence_in(data, subset, units, mode.evidence.nu, mode.evidence.prior)
             near = replace(mode, evidence=evidence, weights=weights[subset])
             mode = self._ascent.nearby.climb(near)
         others: list[PosteriorMode] = []
@@ -260,7 +260,7 @@ class HyperparameterFit:
         effects = effects_of(data.workers[subset], data.times[subset], self.effects)
         mode = with_effects(mode, effects, self._ascent)
         weights[subset] = mode.weights
-        weights = completed_weights(weights, subset, mode, units, data, self.lengthscales)
+        weights = completed_weights(weights, subset, mode, units, data)
         estimated = _estimated(mode)
         return Fitted(
             _kernel(mode.model, mode.evidence.nu, data),
@@ -363,7 +363,7 @@ class HyperparameterFit:
         model = replace(model, effects=fitted.effects.logs)
         every = torch.arange(len(data.rewards))
         nu = getattr(base, "nu", None)  # of a squared exponential kernel
-        alone = evidence_in(data, every, fitted.units, nu, self.lengthscales)
+        alone = evidence_in(data, every, fitted.units, nu, LENGTHSCALE_PRIORS[self.lengthscales])
         effects = tuple(one.on(data.workers, data.times) for one in fitted.effects.effects)
         weights = cautious_weights(alone.rewards, fitted.weights.cpu())
         mode = PosteriorMode(replace(alone, effects=effects), model, weights, fitted.dof)
@@ -371,7 +371,7 @@ class HyperparameterFit:
         if not len(known):
             return mode
         completed = completed_weights(  # further rewards may have come after the fit
-            weights, known, mode, fitted.units, data, self.lengthscales
+            weights, known, mode, fitted.units, data
         )
         return replace(mode, weights=completed)
 
