@@ -71,8 +71,8 @@ def test_pending_pulls_lower_the_integrated_deviation_by_the_same_factor():
     belief = fitted().belief()
     integrated = belief.integrated(belief.outcome.uncertainty.smooth)
     pending = belief.with_pending([Pull(NEW[0], None, 1)])
-    lowered = pending.integrated(belief.outcome.uncertainty.smooth).predictive
-    mean, deviation = integrated.predictive.mean_and_deviation(NEW)
+    lowered = pending.integrated(belief.outcome.uncertainty.smooth).band.predictive
+    mean, deviation = integrated.band.predictive.mean_and_deviation(NEW)
     mean_after, deviation_after = lowered.mean_and_deviation(NEW)
     torch.testing.assert_close(mean_after, mean)
     ratio = (

@@ -13,10 +13,9 @@ from surefoot.acquisition.lacing import Lacing, check_lacing
 from surefoot.acquisition.policy import Policy, ScorePolicy, UpperConfidenceBound, as_policy
 from surefoot.acquisition.scores import PolicyState, ScoreRule
 from surefoot.beliefs import Belief
-from surefoot.beliefs.band import SYMMETRIC
+from surefoot.beliefs.band import Band
 from surefoot.beliefs.estimands import Ends
 from surefoot.estimators import Constants, Estimator
-from surefoot.regression.observations import Pull
 from surefoot.regression.posterior import FeaturePosterior
 from surefoot.regression.units import RewardUnits
 from surefoot.risks import Risk
@@ -76,16 +75,9 @@ class BoundsOf:
         estimate, _ = self.estimator.estimate(state, sample)
         progress = replace(outcome.progress, threshold=estimate.threshold, spent=estimate.spent)
         embedding, theta = belief.posterior.embedding, estimate.coefficients
-        proved = replace(
-            belief,
-            posterior=FeaturePosterior(embedding, sample.factor, theta),
-            width=float(self.width(progress)),
-            band=SYMMETRIC,
-        )
-        pending = belief.pending.by_id.values()
-        return proved.with_pending(
-            [Pull(one.location.point, one.location.arm, one.missing) for one in pending]
-        )
+        posterior = FeaturePosterior(embedding, sample.factor, theta)
+        band = Band(posterior, float(self.width(progress)))
+        return replace(belief, band=band.with_pending(belief.pending_pulls))
 
 
 @dataclass(frozen=True)
@@ -151,7 +143,7 @@ class Guarded:
     def choose(self, belief: Belief, among: list[Location] | None, state: PolicyState) -> Location:
         """The choice of the policy if it is certified, else that of the upper confidence bound."""
         width = min(belief.width, self.heuristic(belief.outcome.progress))
-        chosen = as_policy(self.policy).choose(replace(belief, width=width), among, state)
+        chosen = as_policy(self.policy).choose(belief.of_width(width), among, state)
         proved = self.bounds(belief)
         optimistic = self._optimistic.choose(proved, among, state)
         return chosen if self._certifies(proved, optimistic, chosen) else optimistic

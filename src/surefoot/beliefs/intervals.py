@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 import torch
 
 from surefoot._internal import checks
-from surefoot.beliefs.band import SYMMETRIC
+from surefoot.beliefs.band import Band
 from surefoot.types import InvalidInput
 
 if TYPE_CHECKING:
@@ -65,8 +65,8 @@ class Credible:
     def __call__(self, belief: Belief) -> Belief:
         """The belief whose bounds are the ends of the intervals."""
         tail = torch.tensor(0.5 + 0.5 * self.level, dtype=torch.float64)
-        integrated = belief.integrated(belief.outcome.uncertainty)
-        return replace(integrated, width=float(torch.special.ndtri(tail)), band=SYMMETRIC)
+        width, uncertainty = float(torch.special.ndtri(tail)), belief.outcome.uncertainty
+        return replace(belief, band=Band(belief.posterior, width, uncertainty=uncertainty))
 
 
 CONFIDENCE_BOUNDS = ConfidenceBounds()

@@ -24,6 +24,7 @@ from surefoot.acquisition.recommendation import ROUNDS, By, check_by, first_loca
 from surefoot.acquisition.reporting import Reporting
 from surefoot.acquisition.scores import PolicyState
 from surefoot.beliefs import Belief, ConstraintBeliefs, Model
+from surefoot.beliefs.band import Band
 from surefoot.beliefs.estimands import estimand_of
 from surefoot.beliefs.model import Hyperparameters
 from surefoot.beliefs.outcome import OutcomeBelief
@@ -37,7 +38,6 @@ from surefoot.optimizer.permitted import permitted
 from surefoot.optimizer.told import Told
 from surefoot.optimizer.unread import Unread
 from surefoot.regression.observations import Observations
-from surefoot.regression.posterior import Posterior
 from surefoot.risks import Risk
 from surefoot.risks.on_space import on_space
 from surefoot.spaces import Box, Joint, Space
@@ -395,7 +395,7 @@ class Optimizer:
             measured=self.space.has_environment,
         )
         success = self._permitted.success(success, told, outcome.observations)
-        return self._belief(told, outcome, outcome.posterior, success, unstable, PendingQueries())
+        return self._belief(told, outcome, outcome.band, success, unstable, PendingQueries())
 
     @with_own_settings
     def recommend(
@@ -560,7 +560,7 @@ class Optimizer:
         belief = self._searching()
         if space is not self.space:
             share = _GIVEN if space.design.fixed else 1.0  # type: ignore[union-attr]
-            belief = replace(belief, space=space, width=share * belief.width)
+            belief = replace(belief.of_width(share * belief.width), space=space)
         location = self._permitted.choose(self.policy, belief, among, self._state, self._told)
         if not isinstance(location, Location):
             raise InvalidInput(
@@ -588,17 +588,18 @@ class Optimizer:
         """The belief by which the next point is chosen: the rewards, and the pending queries."""
         posterior = self._history.selection()
         outcome = self._history.latest
+        band = replace(outcome.band, posterior=posterior)
         unstable = self._unstable(outcome)
         success = self._told.failures.of_search(
             outcome.fitted.kernel, self._history.observations, unstable
         )
-        return self._belief(self._told, outcome, posterior, success, unstable, self._pending)
+        return self._belief(self._told, outcome, band, success, unstable, self._pending)
 
     def _belief(
         self,
         told: Told,
         outcome: OutcomeBelief,
-        posterior: Posterior,
+        band: Band,
         success: Probability,
         unstable: Tensor,
         pending: PendingQueries,
@@ -608,8 +609,7 @@ class Optimizer:
             self.space,
             self.risk,
             outcome,
-            posterior,
-            outcome.width,
+            band,
             pending,
             told.designs,
             success,
@@ -617,7 +617,6 @@ class Optimizer:
             reporting.interval,
             estimand_of(reporting.estimand, lambda: outcome.residuals),
             unstable_sites=unstable,
-            band=outcome.band,
             shared_failures=told.failures.shared_values(outcome.observations),
         )
 
