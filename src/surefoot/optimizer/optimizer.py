@@ -37,6 +37,7 @@ from surefoot.optimizer.history import History
 from surefoot.optimizer.permitted import permitted
 from surefoot.optimizer.told import Told
 from surefoot.optimizer.unread import Unread
+from surefoot.optimizer.vacuous_bounds import warn_if_vacuous
 from surefoot.regression.observations import Observations
 from surefoot.risks import Risk
 from surefoot.risks.on_space import on_space
@@ -142,6 +143,7 @@ class Optimizer:
             estimator,
             width,
         )
+        warn_if_vacuous(model)
         self._permitted = permitted(space, outcomes or {}, survives=plan.safe)
         starts = self._permitted.has_design
         self._history = History(model, self._generator, plan.initial if starts else 0)
