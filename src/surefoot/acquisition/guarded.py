@@ -77,7 +77,7 @@ class BoundsOf:
         embedding, theta = belief.posterior.embedding, estimate.coefficients
         posterior = FeaturePosterior(embedding, sample.factor, theta)
         band = Band(posterior, float(self.width(progress)))
-        return replace(belief, band=band.with_pending(belief.pending_pulls))
+        return replace(belief, band=band.with_pending(belief.pending.pulls))
 
 
 @dataclass(frozen=True)

@@ -111,17 +111,19 @@ class Band:
         width: Multiplier beta of the standard deviation in the bounds.
         shape: The bounds at each point, given the posterior and the width.
         uncertainty: Uncertainty of the hyperparameters that mean and deviation are integrated over.
+        pulls: Pending pulls that the posterior is conditioned on.
     """
 
     posterior: Posterior
     width: float
     shape: Shape = SYMMETRIC
     uncertainty: Uncertainty = CERTAIN_HYPERPARAMETERS
+    pulls: Sequence[Pull] = ()
 
     @cached_property
     def predictive(self) -> Predictive:
         """The posterior, integrated over the hyperparameters."""
-        return self.uncertainty.over(self.posterior)
+        return self.uncertainty.over(self.posterior, self.pulls)
 
     def ends(self, points: Tensor) -> BandEnds:
         """Mean and bounds at points (n, d), differentiable."""
@@ -137,7 +139,10 @@ class Band:
 
     def with_pending(self, pulls: Sequence[Pull]) -> Band:
         """The band whose deviation is conditioned on pulls without rewards."""
-        return replace(self, posterior=self.posterior.updated(pulls)) if pulls else self
+        if not pulls:
+            return self
+        updated = self.posterior.updated(pulls)
+        return replace(self, posterior=updated, pulls=(*self.pulls, *pulls))
 
 
 @dataclass(frozen=True, eq=False)

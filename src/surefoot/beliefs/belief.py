@@ -500,12 +500,6 @@ class Belief:
         """Number of rewards, told or pending."""
         return len(self.observations) + self.pending.missing
 
-    @property
-    def pending_pulls(self) -> list[Pull]:
-        """The pending queries, as many pulls of each as have no reward yet."""
-        waiting = self.pending.by_id.values()
-        return [Pull(one.location.point, one.location.arm, one.missing) for one in waiting]
-
     @cached_property
     def sites(self) -> Tensor:
         """Distinct inputs of the model (S, d), measured or pending."""

@@ -67,7 +67,7 @@ def on_best_level(belief: Belief) -> Belief:
     return replace(
         belief,
         outcome=level,
-        band=level.band.with_pending(belief.pending_pulls),
+        band=level.band.with_pending(belief.pending.pulls),
         constraints=ConstraintBeliefs(
             {**known.limits, ON_IT: AT_ZERO},
             lambda: {**known.outcomes, ON_IT: margin},
@@ -88,7 +88,7 @@ def _fitted(
 
 def _with_pending(margin: OutcomeBelief, belief: Belief) -> OutcomeBelief:
     """The belief of the side of an edge as if pending queries were on the more probable one."""
-    waiting = belief.pending_pulls
+    waiting = belief.pending.pulls
     if not waiting:
         return margin
     points = torch.stack([one.point for one in waiting])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 import torch
 
 from surefoot._internal import checks
-from surefoot.beliefs.band import Band
+from surefoot.beliefs.band import SYMMETRIC
 from surefoot.types import InvalidInput
 
 if TYPE_CHECKING:
@@ -66,7 +66,8 @@ class Credible:
         """The belief whose bounds are the ends of the intervals."""
         tail = torch.tensor(0.5 + 0.5 * self.level, dtype=torch.float64)
         width, uncertainty = float(torch.special.ndtri(tail)), belief.outcome.uncertainty
-        return replace(belief, band=Band(belief.posterior, width, uncertainty=uncertainty))
+        band = replace(belief.band, width=width, shape=SYMMETRIC, uncertainty=uncertainty)
+        return replace(belief, band=band)
 
 
 CONFIDENCE_BOUNDS = ConfidenceBounds()

@@ -590,7 +590,7 @@ class Optimizer:
         """The belief by which the next point is chosen: the rewards, and the pending queries."""
         posterior = self._history.selection()
         outcome = self._history.latest
-        band = replace(outcome.band, posterior=posterior)
+        band = replace(outcome.band, posterior=posterior, pulls=self._pending.pulls)
         unstable = self._unstable(outcome)
         success = self._told.failures.of_search(outcome.fitted.kernel, self._told.rewards, unstable)
         return self._belief(self._told, outcome, band, success, unstable, self._pending)
