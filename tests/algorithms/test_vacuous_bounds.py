@@ -76,6 +76,7 @@ def test_the_horizon_is_that_of_the_run() -> None:
         RUNS["ata"](MOMENT, LOUD, horizon=400)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shift", [1.0, 64.0])
 def test_bounds_of_a_run_are_as_wide_as_is_said(shift: float) -> None:
     """All rounds at one arm, where f is 0."""
