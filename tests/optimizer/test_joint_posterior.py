@@ -62,6 +62,20 @@ class TestBelief:
         assert optimizer.space.seen.dimension == 1
         torch.testing.assert_close(optimizer.history.sites, x + z, rtol=0.0, atol=0.0)
 
+    @pytest.mark.parametrize("level", [0.1, 0.5, 0.9])
+    def test_a_density_that_depends_on_the_design(self, level: float) -> None:
+        unit = sf.ContinuousEnvironment(torch.distributions.Uniform(torch.zeros(1), torch.ones(1)))
+        joint = sf.Joint(
+            sf.Box([0.0], [1.0]), unit, perturbation=lambda x, u: torch.cat([x, x * u.square()], -1)
+        )
+        kernel = sf.kernels.squared_exponential([0.3, 0.3])
+        optimizer = sf.Optimizer(joint, kernel, risk=sf.VaR(level))
+        optimizer.tell([0.5], 1.0, 0.1)
+        belief = optimizer.belief().represented
+        x = torch.tensor([[0.2], [1.0]], dtype=torch.float64)
+        risk = belief.risk_of(lambda points: points[:, 0] + points[:, 1], x)
+        np.testing.assert_allclose(risk, x[:, 0] * (1.0 + level**2), atol=2e-3)
+
     def test_noise_whose_size_depends_on_the_design(self) -> None:
         joint = sf.Joint(sf.Box([0.0], [1.0]), NOISE, perturbation=lambda x, z: x + x * z)
         kernel = sf.kernels.squared_exponential(0.3)

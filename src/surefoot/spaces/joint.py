@@ -39,7 +39,9 @@ class Joint:
             algorithms require a chosen z (Nguyen et al. 2021, Remark 1).
         perturbation: Optional map from x and z to the point at which the function is evaluated.
             Control noise is `lambda x, z: x + z`; `lambda x, z: x + x * z` is noise in proportion
-            to x. It must be differentiable in x where the designs are a `Box`.
+            to x. An environment whose density depends on x is a function of x and of one whose
+            density does not, `lambda x, u: torch.cat([x, m(x) + s(x) * u], -1)`. It must be
+            differentiable in x where the designs are a `Box`.
 
     Raises:
         InvalidInput: If the arguments do not fit each other.
