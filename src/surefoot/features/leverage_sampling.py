@@ -31,10 +31,10 @@ class LeverageSampling:
     each round draws. With :math:`q = \bar q / \lambda` this is the sampling of ATA-GP-UCB.
 
     Args:
-        oversampling: Factor q-bar. 5 suffices in practice, without a guarantee; with 2, an arm that
-            has been pulled often drops out with probability e^-2 at each draw and is explored
-            again. None takes the theory's value for `horizon`, `delta` and `accuracy`
-            (`oversampling`).
+        oversampling: Factor q-bar. 5 suffices in practice, with bounds (notes/guarantees.md,
+            Proposition 1) but no theorem on the regret; with 2, an arm that has been pulled often
+            drops out with probability e^-2 at each draw and is explored again. None takes the
+            theory's value for `horizon`, `delta` and `accuracy` (`oversampling`).
         resample: "every-round" draws the dictionary after each pull; "adaptive" only when
             1 + sum of sigma^2 / lambda over the pulls since the last draw exceeds `ratio`.
             "incremental" is experimental: a member stays with probability p_new / p_old and the
