@@ -7,12 +7,15 @@ from typer.testing import CliRunner
 
 from support.study_doubles import Scripted, all_of, trials_of
 from surefoot.cli import app
+from surefoot.tune import StudyFile
 from surefoot.tune.check import check
 from surefoot.tune.measuring.measured_units import in_study_units
 from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement
+from surefoot.tune.measuring.printed_value import PrintedValue, printed_value
 from surefoot.tune.measuring.unit_scales import factor, scale
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study.model_checks import contradictions
+from surefoot.tune.study.opened_study import create_study
 from surefoot.tune.study.trial_attributes import UNITS, study_units
 from surefoot.tune.workers.worker_loop import UnclearMeasurement, tune
 
@@ -99,6 +102,24 @@ def test_a_constraint_is_converted_only_to_a_unit_of_its_own(printed, declared, 
         assert result.constraints["p99"] == value
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "ratio"),
+    [
+        *[("950 K ops/s", "1.2 M ops/s", 1000), ("950K ops/sec", "1.2 M ops/s", 1000)],
+        *[("950 thousand", "1.2 million", 1000), ("950 k", "1.2M", 1000)],
+        *[("950 kIOPS", "1.2 MIOPS", 1000), ("950k IOPS", "1.2 MIOPS", 1000), ("9 J", "1 kJ", 1e3)],
+        *[("950 mJ", "1.2 J", 1000), ("950 mWh", "1.2 Wh", 1000), ("950 μV", "1.2 mV", 1000)],
+        *[("950 GOPS", "1.2 TOPS", 1000), ("950 MTEPS", "1.2 GTEPS", 1000), ("9 h", "1 day", 24)],
+        *[("950 meV", "1.2 eV", 1000), ("950 nm", "1.2 um", 1000), ("950 /min", "1.2 /s", 60)],
+    ],
+)
+def test_a_tool_that_scales_its_unit_with_a_space(low, high, ratio):
+    one, other = printed_value(low), printed_value(high)
+    assert isinstance(one, PrintedValue)
+    assert isinstance(other, PrintedValue)
+    assert factor(other.unit, one.unit) == pytest.approx(ratio)
+
+
 def printed(value: float, unit: str) -> Measurement:
     return Measurement(value, 0.1, units={VALUE: unit})
 
@@ -181,6 +202,30 @@ def test_check_shows_what_is_read_and_records_nothing(write_study, tmp_path):
     ]
     assert "nothing was recorded" in lines[3]
     assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    "storage",
+    [
+        *("redis://localhost/0", "nosuch://localhost/a", "postgresql+nosuch://localhost/a"),
+        *("sqlite:///a?b=c", "sqlite:////no/such/../hill.py", "sqlite:///bench.py"),
+    ],
+)
+def test_check_refuses_a_storage_that_tune_would_refuse(write_study, tmp_path, storage):
+    path = write_study(*DEFAULTS, ("rounds = 8", f"rounds = 8\nstorage = '{storage}'"))
+    (tmp_path / "bench.py").write_text("print(1)\n")
+    told = [CliRunner().invoke(app, [command, str(path)]) for command in ("check", "tune")]
+    assert [one.exit_code for one in told] == [2, 2]
+    assert all("study.storage" in one.stderr for one in told)
+
+
+def test_check_refuses_a_study_of_other_parameters(write_study):
+    path = write_study(*DEFAULTS)
+    create_study(StudyFile.load(path))
+    path.write_text(path.read_text().replace("share", "part"))
+    told = CliRunner().invoke(app, ["check", str(path)])
+    assert told.exit_code == 2
+    assert "has no parameter" in told.stderr or "surefoot import" in told.stderr
 
 
 def test_check_without_defaults_and_with_a_configuration(write_study):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -108,7 +109,7 @@ def test_several_numbers_are_refused_and_listed(text, listed):
         *("1,234.5", "latency 1,234.5 ms", "1,234,567", "12,5", "1,234e3"),
         *("1'234.5", "1,23,456.7", "1.234.567", "1_000", "0.123-102", "12.1-12.9", "10,0.53"),
         *("12:34:56", "0:01.23", "1/2", "1½", "25/11/2026", "<0.01", "p < 0.05", "--5", "x = - 5"),
-        *("12.5e", "12.5e-", "2d3h", "1d12h", "12.5+", "1.5e- ms"),
+        *("12.5e", "12.5e-", "2d3h", "1d12h", "12.5+", "1.5e- ms", "1.5 e3", "1.5 D-03 s"),
         *(
             "± 0.4",
             "12.5 ms ± 3 MB",
@@ -125,6 +126,26 @@ def test_a_number_with_several_readings_is_refused(text):
     printed = printed_value(text)
     assert isinstance(printed, Unclear)
     assert " in the last line has several readings, expected a number" in printed.reason
+
+
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        *[("17 rounds\nloss: None", True), ("17\nloss=", True), ("17\n'loss': null,", True)],
+        *[("17\nscore = N/A\nbye", True), ("17\nlatency: -", True), ("17\nloss: -∞", True)],
+        *[("12.5\nErrors: none", False), ("12.5\nSummary:", False), ("12.5\nNone", False)],
+        *[("12.5\n-----", False), ("12.5\nsee http://localhost/a?b", False)],
+    ],
+)
+def test_a_name_without_its_number_is_no_end_of_the_output(text, refused):
+    """An earlier number, such as a count, is not the measurement that is missing."""
+    printed = printed_value(text)
+    if refused:
+        assert isinstance(printed, Unclear)
+        assert re.match("no number in `.*`, only before it: 17; expected one", printed.reason)
+    else:
+        assert isinstance(printed, PrintedValue)
+        assert printed.value == 12.5
 
 
 @pytest.mark.parametrize(
@@ -145,6 +166,11 @@ def test_a_number_with_several_readings_is_refused(text):
         ("3.4k", 3.4, "k"),
         ("1.2 GiB/s", 1.2, "GiB/s"),
         ("120 ops/s", 120, "ops/s"),
+        ("1.2 M ops/s", 1.2, "Mops/s"),
+        ("1.2M requests/s", 1.2, "M"),
+        ("950 k", 950, "k"),
+        ("950 mJ", 950, "mJ"),
+        ("57000 /min", 57000, "/min"),
         ("8.1 [ms] (mean)", 8.1, "ms"),
         ("1m2.5s", 62.5, "s"),
         ("50%\r100%\rdone: 12.5 s", 12.5, "s"),

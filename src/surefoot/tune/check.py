@@ -19,7 +19,7 @@ from surefoot.tune.measuring.objective import usable_objective
 from surefoot.tune.measuring.setup_commands import set_up
 from surefoot.tune.plain_text import printable
 from surefoot.tune.stopping import Stop, stop_on_signals
-from surefoot.tune.study.opened_study import default_sampler
+from surefoot.tune.study.opened_study import check_study, default_sampler
 from surefoot.tune.study.trials import suggest_all
 
 _OUTPUT_LINES = 10
@@ -97,12 +97,13 @@ def check(
         What was measured and read.
 
     Raises:
-        StudyFileError: If the study file is invalid.
+        StudyFileError: If the study file is invalid, or its storage cannot be used.
         InvalidInput: If the configuration cannot be used.
         CommandFailed: If the study file's setup or teardown fails.
         KeyboardInterrupt: At Ctrl-C.
     """
     study_file = StudyFile.load(path)
+    check_study(study_file)
     values = given_values(study_file, given or {}, partly=config is not None)
     setting = (
         _first(study_file, values) if config is None else named_setting(study_file, config, values)

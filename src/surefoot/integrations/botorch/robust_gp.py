@@ -179,8 +179,16 @@ class RobustGP(Model, GP, FantasizeMixin):
                     weights=fitted.weights.to(device),
                 )
                 outcome = model.belief(seen, here, torch.Generator().manual_seed(0))
-                belief = Belief(model.space, Mean(), outcome, outcome.band, interval=Credible())
-                found.append(belief)
+                found.append(
+                    Belief(
+                        model.space,
+                        Mean(),
+                        outcome,
+                        outcome.posterior,
+                        outcome.width,
+                        interval=Credible(),
+                    )
+                )
         return found
 
     @property

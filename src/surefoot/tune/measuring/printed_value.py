@@ -41,6 +41,13 @@ _DURATION = re.compile(
     r"(?:(?:(?P<d>[0-9]++)-)?(?P<H>[0-9]++):(?=[0-9]{2}:))?(?P<M>[0-9]++):(?P<S>[0-9]{2}(?:\.[0-9]++)?)"
     r"|(?:(?P<h>[0-9]++)h)?(?P<m>[0-9]++)m(?P<s>[0-9]++(?:\.[0-9]++)?)s"
 )
+# A name whose number is missing; that there are no errors says nothing about one.
+_MISSING = re.compile(
+    r"(?!.*(?:error|warning|fail|exception|issue|problem|note))(?=[^=:]*[^\W\d])[^=:]++"
+    r"(?:=|[=:][^\S\n]*+[\"']?(?:none|null|nil|undefined|missing|n/?a|[-+]?∞|-{1,3}|[–—?]))[\"']?"
+    r"[^\S\n]*+[,;.]?[^\S\n]*+",
+    re.IGNORECASE,
+)
 _SECONDS = {"d": 86400.0, "H": 3600.0, "h": 3600.0, "M": 60.0, "m": 60.0, "S": 1.0, "s": 1.0}
 
 
@@ -135,9 +142,16 @@ def printed_value(
         return _only(numbers, "the JSON output")
     if samples := printed_samples(text):
         return _replicates(samples)
+    missing = ""
     for line in reversed(text.split("\n")):
-        if found := quantities(line):
+        if (found := quantities(line)) and missing:
+            return Unclear(
+                f"no number in `{missing:.80}`, only before it: {_shown(found)}; expected one, or "
+                "`value` in [objective] that names one"
+            )
+        if found:
             return _only(found, "the last line")
+        missing = missing or (line.strip() if _MISSING.fullmatch(line) else "")
     return None
 
 

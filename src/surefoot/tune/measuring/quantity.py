@@ -17,7 +17,7 @@ import unicodedata
 from dataclasses import dataclass, replace
 from functools import cache
 
-from surefoot.tune.measuring.unit_scales import KNOWN, factor
+from surefoot.tune.measuring.unit_scales import KNOWN, PREFIXES, factor, is_known
 from surefoot.tune.plain_text import without_escapes
 
 # Possessive quantifiers (`++`) keep the search linear: giving digits back never helps.
@@ -33,12 +33,19 @@ _ATTACHED = (
     r"(?:(?![eE](?![^\W\d_]))(?:[^\W\d_]|[%‰°$€£¥])++(?:\^-?[0-9])?+(?:/[^\W\d_]++)*+|/[^\W\d_]++)"
 )
 _AFTER = (
-    rf"(?:(?:{'|'.join(map(re.escape, KNOWN))})(?:/[^\W\d_]++)*+|(?:[^\W\d_]++|#)/s(?:ec)?)(?!\w)"
+    rf"(?:(?:{'|'.join(map(re.escape, KNOWN))})(?:/[^\W\d_]++)*+"
+    r"|(?:[^\W\d_]++|#)?+/(?:s(?:ec)?|min|h))(?![\w^])"
 )
-_SPACED = rf"[^\S\n]*+(?:\[{_AFTER}\]|{_AFTER}(?![(=]))"
-_UNIT = rf"(?:(?P<attached>{_ATTACHED})|(?P<spaced>{_SPACED}))?+"
-# What would make it another thing: a digit group, a range, a ratio, a word, a file name.
-_END = r"(?![\w^*#⁄]|\+(?![/-])|(?!\+/?-)[.,:/+'×·\-]+[0-9]|[./'\-]+[\w#])"
+_SPACED = (
+    rf"[^\S\n]*+(?:(?P<prefix>{'|'.join(PREFIXES)})[^\S\n]++)?"
+    rf"(?P<bracket>\[)?(?P<known>{_AFTER})(?(bracket)\]|(?![(=]))"
+)
+_UNIT = rf"(?:{_SPACED}|(?P<attached>{_ATTACHED}))?+"
+# What would make it another thing: an exponent, a group, a range, a ratio, a word, a file name.
+_END = (
+    r"(?![\w^*#⁄]|[^\S\n]++[eEdD][-+]?[0-9]++(?!\w)"
+    r"|\+(?![/-])|(?!\+/?-)[.,:/+'×·\-]+[0-9]|[./'\-]+[\w#])"
+)
 _QUANTITY = rf"{_NUMBER}{_UNIT}{_END}"
 _ERROR = rf"[^\S\n]*+(?P<open>\(?)[^\S\n]*+{_PLUS_MINUS}[^\S\n]*+{_QUANTITY}"
 _CLOSE = rf"[^\S\n]*+\){_UNIT}"
@@ -273,4 +280,7 @@ def _of_last_digits(match: re.Match[str]) -> float:
 
 
 def _unit(match: re.Match[str]) -> str:
-    return (match["attached"] or match["spaced"] or "").strip(" \t[]")
+    known, prefix = match["known"] or "", match["prefix"] or ""
+    if prefix and not is_known(prefix + known):  # as in `1.2 M requests/s`, of which the size is
+        return prefix
+    return prefix + known or match["attached"] or ""

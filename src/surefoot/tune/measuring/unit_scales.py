@@ -11,6 +11,7 @@ _TIMES = {
     "min": 60.0,
     "h": 3600.0,
     "hr": 3600.0,
+    "d": 86400.0,
 }
 _TIME_WORDS = {
     "nanosecond": "ns",
@@ -23,17 +24,24 @@ _TIME_WORDS = {
     "sec": "s",
     "minute": "min",
     "hour": "h",
+    "day": "d",
 }
 _DECIMAL = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 _BINARY = {f"{name}i": 1024.0**power for power, name in enumerate("KMGTP", 1)}
+_PER_SECOND = ("IO", "Q", "R", "T", "P", "F", "U", "LU", "TE")  # I/O operations, queries, ...
 _COUNTED = {  # by dimension: units that take a prefix
     "byte": ("B", "byte", "bytes", "Byte", "Bytes"),
     "bit": ("bit", "bits", "Bit", "Bits"),
     "bit/second": ("bps",),
     "hertz": ("Hz",),
     "FLOPS": ("FLOPS", "FLOP/s"),
-    "op": ("ops",),
+    "op": ("ops", "OPS"),
+    **{f"{name}PS": (f"{name}PS", f"{name.lower()}ps") for name in _PER_SECOND},
 }
+_SMALL = {"m": 1e-3, "μ": 1e-6, "u": 1e-6, "n": 1e-9}
+_PHYSICAL = ("J", "W", "Wh", "V", "A", "Ah", "eV", "Ha", "Pa", "bar", "g")
+_LENGTHS = {"nm": 1e-9, "um": 1e-6, "μm": 1e-6, "mm": 1e-3, "cm": 1e-2, "km": 1e3}
+_NUMBERS = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 
 
 def _scales() -> dict[str, tuple[str, float]]:
@@ -48,15 +56,20 @@ def _scales() -> dict[str, tuple[str, float]]:
             for name in names
             for prefix, factor in prefixes.items()
         }
-    known |= {prefix: ("", factor) for prefix, factor in prefixes.items()}
-    return known | {"%": ("%", 1.0)}
+    known |= {
+        f"{prefix}{name}": (name, factor)
+        for name in _PHYSICAL
+        for prefix, factor in (_DECIMAL | _SMALL).items()
+    }
+    known |= {name: ("metre", factor) for name, factor in _LENGTHS.items()}
+    known |= {name: ("", factor) for name, factor in (prefixes | _NUMBERS).items()}
+    return known | {"%": ("%", 1.0), "percent": ("%", 1.0)}
 
 
 _SCALES = _scales()
-# Units that may stand apart from their number, the longest first. There `k` and `M` may be words,
-# and `min` the name of the next number.
-_APART = [unit for unit, (kind, _) in _SCALES.items() if kind and unit != "min"]
-KNOWN = sorted(_APART, key=len, reverse=True)
+# Units that may stand apart from their number, the longest first; `min` may be another's name.
+KNOWN = sorted(_SCALES.keys() - {"", "min"}, key=lambda unit: (-len(unit), unit))
+PREFIXES = sorted((_DECIMAL | _BINARY).keys() - {""}, key=len, reverse=True)
 
 
 def scale(unit: str) -> tuple[str, float]:

@@ -28,6 +28,7 @@ from surefoot.tune.study.state import StudyState
 from surefoot.tune.study.storage import (
     Location,
     NoStudy,
+    check_location,
     connect,
     has_study,
     locate,
@@ -190,6 +191,23 @@ def open_study(path: Path | str) -> OpenedStudy:
         trials = readable_trials(study, location)
         check_compatible(study_file, study, trials, location.label)
     return OpenedStudy(location, storage, study, sampler)
+
+
+def check_study(study_file: StudyFile) -> None:
+    """Check that `create_study` could open a study's storage; nothing is created or changed.
+
+    A server is not connected.
+
+    Raises:
+        StudyFileError: If the storage cannot be used, or holds another study.
+        StorageFailed: If a file cannot be read.
+    """
+    location = locate(study_file)
+    check_location(location)
+    if location.file is not None:
+        with contextlib.suppress(NoStudy):
+            open_study(study_file.path)
+    default_sampler(study_file)
 
 
 def create_study(

@@ -276,22 +276,25 @@ def refused(location: Location, doing: str, error: BaseException) -> str:
     return f"{location.label}: {doing} has to wait: {reason(location, error)}"
 
 
-def _open(location: Location, create: bool) -> BaseStorage:
+def check_location(location: Location) -> None:
+    """Check that a storage could be created here; a server is not connected.
+
+    Raises:
+        StudyFileError: If its driver is not known or installed, or its folder not writable.
+    """
+    if location.file is None:
+        with _known(location):
+            create_engine(location.url, **server_options(location.url)).dispose()
+    elif not (folder := location.file.parent).is_dir() or not os.access(folder, os.W_OK):
+        why = "no permission to write there" if folder.is_dir() else f"no folder {folder}"
+        raise location.study_file.error("study.storage", f"cannot create {location.file}: {why}")
+
+
+@contextlib.contextmanager
+def _known(location: Location) -> Iterator[None]:
+    """Turn errors about the URL and its driver into `StudyFileError`."""
     try:
-        if location.file is None:
-            url = location.url.render_as_string(hide_password=False)
-            # Optuna takes the URL for a template.
-            url = url.replace("{", "{{").replace("}", "}}")
-            options = server_options(location.url)
-            storage = RDBStorage(url, options, skip_table_creation=not create)
-            if create:  # to tune; whoever looks at a study is told at once
-                # Optuna warns, with the statement, of what is tried again here.
-                logging.getLogger("optuna.storages").setLevel(logging.ERROR)
-                OUTAGES.wait_at(storage.engine, partial(unanswered, location), connected=True)
-            return storage
-        if location.journal:
-            return open_journal(location.file)
-        return _sqlite(location.file, create)
+        yield
     except (NoSuchModuleError, ImportError) as error:
         todo = "expected postgresql://, mysql://, sqlite:/// or journal:///FILE"
         if isinstance(error, ImportError):
@@ -308,6 +311,14 @@ def _open(location: Location, create: bool) -> BaseStorage:
             f"{location.label}: cannot be opened: {reason(location, error)}; expected a storage "
             "of Optuna, and options that its driver knows",
         ) from None
+
+
+def _open(location: Location, create: bool) -> BaseStorage:
+    try:
+        with _known(location):
+            return _opened(location, create)
+    except StudyFileError:
+        raise
     except Exception as error:  # drivers have errors of their own
         if location.file is None and not create and not _has_tables(location):
             raise NoStudy(
@@ -317,6 +328,23 @@ def _open(location: Location, create: bool) -> BaseStorage:
         raise StorageFailed(
             f"{location.label}: cannot be opened: {reason(location, error)}"
         ) from None
+
+
+def _opened(location: Location, create: bool) -> BaseStorage:
+    if location.file is None:
+        url = location.url.render_as_string(hide_password=False)
+        # Optuna takes the URL for a template.
+        url = url.replace("{", "{{").replace("}", "}}")
+        options = server_options(location.url)
+        storage = RDBStorage(url, options, skip_table_creation=not create)
+        if create:  # to tune; whoever looks at a study is told at once
+            # Optuna warns, with the statement, of what is tried again here.
+            logging.getLogger("optuna.storages").setLevel(logging.ERROR)
+            OUTAGES.wait_at(storage.engine, partial(unanswered, location), connected=True)
+        return storage
+    if location.journal:
+        return open_journal(location.file)
+    return _sqlite(location.file, create)
 
 
 def _has_tables(location: Location) -> bool:
