@@ -37,6 +37,21 @@ def test_failures_by_chance_exclude_no_value():
     assert not SharedValues.of(_space(2), succeeded, failed).found
 
 
+def test_rival_explanations_rule_out_what_has_all_of_them():
+    space = sf.Box([0.0] * 6, [1.0] * 6, choices=[(2, 3), (4, 5)])
+    rest = _points(5, ON, 0)[:, :2]
+    both = torch.cat([rest, ON.expand(5, -1), ON.expand(5, -1)], -1)
+    neither = torch.cat([rest, OFF.expand(5, -1), OFF.expand(5, -1)], -1)
+    one = torch.cat([rest, ON.expand(5, -1), OFF.expand(5, -1)], -1)
+    shared = SharedValues.of(space, neither[:2], both[:3])
+    assert not shared.found  # which of the two it is, is not known
+    assert shared.rule_out(both[3:])
+    assert not shared.rule_out(one)
+    assert not shared.rule_out(neither)
+    settled = SharedValues.of(space, neither[:2], torch.cat([both[:3], one[:1]]))
+    assert [each.columns for each in settled.found] == [[2, 3]]
+
+
 def test_the_search_leaves_the_value_alone():
     optimizer = sf.algorithms.robust_ucb(_space(1), initial=0, seed=0)
     for x, switch in [(0.1, OFF), (0.4, OFF), (0.7, OFF), (0.9, OFF), (0.3, ON), (0.8, ON)]:

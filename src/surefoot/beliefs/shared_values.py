@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-import torch
 from torch import Tensor
 
 from surefoot.spaces import Arms, Space
@@ -31,6 +30,11 @@ class SharedValue:
     failures: int
     probability: float
 
+    @property
+    def odds(self) -> float:
+        """The odds that it always fails."""
+        return self.probability / (1.0 - self.probability)
+
     def has(self, points: Tensor) -> Tensor:
         """Mask (n,) of points (n, d) with this value."""
         return (points[:, self.columns] == self.value).all(-1)
@@ -42,13 +46,15 @@ class SharedValues:
 
     That one value always fails explains failures that share it at the price of its prior
     probability; otherwise each has happened by chance, at the rate of failures without the value.
-    What one value explains is not explained again by another.
+    What one value explains is not explained again by another: values that the same failures share
+    are rival explanations, one of which is true at most. A point with all of them fails, whichever
+    it is.
 
     Args:
-        found: The values, the most probable first.
+        explanations: Rivals in each; the most probable explanation first.
     """
 
-    found: tuple[SharedValue, ...] = ()
+    explanations: tuple[tuple[SharedValue, ...], ...] = ()
 
     @classmethod
     def of(cls, space: Space, succeeded: Tensor, failed: Tensor) -> SharedValues:
@@ -61,7 +67,7 @@ class SharedValues:
         """
         if isinstance(space, Arms):
             return cls()
-        found: list[SharedValue] = []
+        explanations: list[tuple[SharedValue, ...]] = []
         while len(failed):
             possible = [
                 one
@@ -72,19 +78,22 @@ class SharedValues:
             ]
             if not possible:
                 break
-            best = max(possible, key=lambda one: one.probability)
-            odds = best.probability / (1.0 - best.probability)
-            rivals = sum(
-                one.probability / (1.0 - one.probability)
-                for one in possible
-                if bool((one.has(failed) & best.has(failed)).any())
-            )
-            chance = odds / (1.0 + rivals)
-            if chance < _SHOWN:
+            best = max(possible, key=lambda one: one.odds)
+            rivals = [one for one in possible if bool((one.has(failed) & best.has(failed)).any())]
+            total = sum(one.odds for one in rivals)
+            if total / (1.0 + total) < _SHOWN:
                 break
-            found.append(SharedValue(best.columns, best.value, best.failures, chance))
+            explanations.append(
+                tuple(replace(one, probability=one.odds / (1.0 + total)) for one in rivals)
+            )
             failed = failed[~best.has(failed)]
-        return cls(tuple(found))
+        return cls(tuple(explanations))
+
+    @property
+    def found(self) -> tuple[SharedValue, ...]:
+        """The values that probably always fail, each by itself."""
+        every = (one for rivals in self.explanations for one in rivals)
+        return tuple(one for one in every if one.probability >= _SHOWN)
 
     def rule_out(self, inputs: Tensor) -> bool:
         """Whether measurements at inputs (n, d) probably fail, on average."""
@@ -93,8 +102,9 @@ class SharedValues:
     def __call__(self, points: Tensor) -> Tensor:
         """Probability (n,) that points (n, d) have none of the values."""
         chance = points.new_ones(len(points))
-        for one in self.found:
-            chance = torch.where(one.has(points), (1.0 - one.probability) * chance, chance)
+        for rivals in self.explanations:
+            fails = sum(one.probability * one.has(points).to(chance) for one in rivals)
+            chance = chance * (1.0 - fails)
         return chance
 
 
@@ -112,4 +122,4 @@ def _judged(
     elsewhere = len(failed) - here
     rate = (elsewhere + _PSEUDO[0]) / (elsewhere + len(succeeded) + _PSEUDO[1])
     odds = _PRIOR / number / max(rate, _LEAST) ** here
-    return SharedValue(columns, value, here, odds / (1.0 + odds))
+    return replace(one, failures=here, probability=odds / (1.0 + odds))
