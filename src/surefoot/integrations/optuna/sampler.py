@@ -6,7 +6,6 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,19 +17,15 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 from surefoot._internal import checks
 from surefoot._internal.estimands import Estimand
 from surefoot.integrations.optuna.attributes import ENVIRONMENT
-from surefoot.integrations.optuna.branches import (
-    Branch,
-    branches_of,
-    constants_of,
-    missing_parameters,
-)
 from surefoot.integrations.optuna.common_space import CommonSpace
 from surefoot.integrations.optuna.earlier_study import OlderStudy
 from surefoot.integrations.optuna.endings import write_failure, write_start
+from surefoot.integrations.optuna.modelling import Modelling
 from surefoot.integrations.optuna.objectives import of_objective
 from surefoot.integrations.optuna.reservation import write_reservation
 from surefoot.integrations.optuna.search import Search, Subject, subject_of
 from surefoot.integrations.optuna.search_space import SearchSpace
+from surefoot.integrations.optuna.study_space import StudySpace, study_space
 from surefoot.parameters import ParameterConstraint
 from surefoot.types import Constraint, InvalidInput, NotReady, Objective
 
@@ -39,7 +34,6 @@ from surefoot.types import Constraint, InvalidInput, NotReady, Objective
 if TYPE_CHECKING:
     import torch
 
-    from surefoot.integrations.optuna.encoding import Encoding
     from surefoot.integrations.optuna.environment import StudyEnvironment
     from surefoot.integrations.optuna.study_belief import StudyBelief
     from surefoot.integrations.optuna.tracker import Part, StudyTracker
@@ -168,10 +162,9 @@ class SurefootSampler(BaseSampler):
         if seed is not None:
             checks.count("seed", seed, least=0)
         self._entropy = np.random.SeedSequence(seed)
-        _check_search_space(search_space)
+        self._space = study_space(search_space, require)
         subject = subject_of(environment, risk, fidelity)
-        _check_names(subject, search_space)
-        self._search_space = _declared(search_space, require)
+        _check_names(subject, self._space)
         self._search = Search(
             subject,
             initial,
@@ -188,9 +181,7 @@ class SurefootSampler(BaseSampler):
             per_second,
             safe,
         )
-        if self._search_space is not None and guess:
-            known = self._search_space.named.encoding
-            _ = known.part(known.box, guess)  # raises where it has other names
+        self._space.check_guess(guess or {})
         if constraints_func is not None:
             if not callable(constraints_func):
                 raise InvalidInput(
@@ -206,7 +197,6 @@ class SurefootSampler(BaseSampler):
         self._independent = RandomSampler(seed=self._draw_seed())
         self._first_seed = self._draw_seed()  # of the first tracker, whoever asks for it first
         self._tracker: StudyTracker | None = None
-        self._last_common: CommonSpace | None = None
         self._first_number: int | None = None  # of the trials that this sampler samples
         self._probed: tuple[int, str] | None = None  # trial and parameter that may be fixed outside
         self._lock = threading.RLock()
@@ -258,12 +248,8 @@ class SurefootSampler(BaseSampler):
         write_start(study, trial)
         if self._first_number is None:
             self._begin_at(trial.number)
-        space, given = self._search_space, _given(trial)
-        if space is not None and space.require and given and not space.is_complete(given):
-            from surefoot.integrations.optuna.encoding import Encoding
-
-            with self._failing(study, trial):
-                Encoding(space, space.named.encoding).part(given, {})
+        with self._failing(study, trial):
+            self._space.check_given(_given(trial))
 
     def _begin_at(self, number: int) -> None:
         """Draw anew for a trial, where others have gone before it with the same seed."""
@@ -287,9 +273,7 @@ class SurefootSampler(BaseSampler):
             Distributions by parameter name.
         """
         with self._lock:
-            declared = self._search_space is not None
-            trials = [] if declared else study.get_trials(deepcopy=False)
-            return dict(self._common(trials).ranges)
+            return dict(self._space.of_study(study).ranges)
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
@@ -304,14 +288,14 @@ class SurefootSampler(BaseSampler):
         Returns:
             Values by parameter name.
         """
-        whole, known = _given(trial), self._search_space
-        if known is not None and self.environment is None and known.is_complete(whole):
-            params = known.restricted(whole)
-            write_reservation(study, trial, known.distributions, params, None)
+        whole = self._space.completed(_given(trial))
+        if whole and self.environment is None:
+            space = self._space.of_study(study).space
+            write_reservation(study, trial, space.distributions, whole, None)
             return {}  # nothing is left to choose
         with self._undisturbed():
             trials = study.get_trials(deepcopy=False)
-            common, given = self._common(trials), dict(_given(trial))
+            common, given = self._space.common(trials), dict(_given(trial))
             left_out = [name for name in common.ranges if name not in search_space]
             if left_out:  # a sampler around this one fixes some parameters
                 given |= self._fixed_outside(study, trial, common, left_out)
@@ -451,7 +435,7 @@ class SurefootSampler(BaseSampler):
                 tracker, seed, study = self._tracker, self._draw_seed(), trial.study
                 trials = study.get_trials(deepcopy=False)
                 if tracker is None or not tracker.is_of(study):
-                    tracker = self._up_to_date(study, self._common(trials).space, trials)
+                    tracker = self._up_to_date(study, self._space.common(trials).space, trials)
                 else:  # an enqueued trial was not sampled, so this worker may be out of date
                     tracker.read(trials)
                 if tracker is None:
@@ -490,13 +474,14 @@ class SurefootSampler(BaseSampler):
         with self._undisturbed():
             trials = study.get_trials(deepcopy=False) if trials is None else trials
             every = range(self._search.number_of_objectives(study))
-            space, encoding = self._space_of(study, trials)
+            modelling = self._modelling
+            space, encoding = modelling.encoding_of(study, trials)
             if self._tracker is None and study.sampler is self:
                 self._tracker = self._search.tracker(study, encoding, self._first_seed, every)
             tracker = self._tracker
             if tracker is None or not tracker.matches(study, space):
                 tracker = self._search.tracker(study, encoding, 0, every)
-            return self._model(study, tracker, trials)
+            return modelling.belief(study, tracker, trials)
 
     def of_objective(
         self, study: Study, index: int, trials: Sequence[FrozenTrial] | None = None
@@ -524,85 +509,13 @@ class SurefootSampler(BaseSampler):
         with self._undisturbed():
             trials = study.get_trials(deepcopy=False) if trials is None else trials
             projected = of_objective(trials, index, len(directions))
-            _, encoding = self._space_of(study, projected)
+            _, encoding = self._modelling.encoding_of(study, projected)
             tracker = self._search.tracker(study, encoding, 0, [index])
-            return self._model(study, tracker, projected, index)
+            return self._modelling.belief(study, tracker, projected, index)
 
-    def _space_of(
-        self, study: Study, trials: Sequence[FrozenTrial]
-    ) -> tuple[SearchSpace, Encoding]:
-        """The space that is modelled, and its encoding.
-
-        Raises:
-            NotReady: If there is nothing to model.
-        """
-        from surefoot.integrations.optuna.encoding import Encoding
-
-        space = self._common(trials).space
-        encoding = Encoding.of(space)
-        complete = any(trial.state == TrialState.COMPLETE for trial in trials)
-        if encoding is None and complete:
-            raise NotReady(
-                f"the trials of study {study.study_name!r} have no varying parameter in "
-                "common, so there is nothing to model: pass the `search_space`."
-            )
-        if encoding is None or not complete:
-            raise _no_value(study)
-        return space, encoding
-
-    def _model(
-        self,
-        study: Study,
-        tracker: StudyTracker,
-        trials: Sequence[FrozenTrial],
-        objective: int = 0,
-    ) -> StudyBelief:
-        """Belief of an objective from the trials of a study, and from those of each branch."""
-        space = tracker.encoding.space
-        try:
-            found = self._belief_of(tracker, trials)
-        except NotReady as error:
-            complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
-            raise _no_value(study, complete, space, self._search.log) from error
-        if self._search_space is not None and (space.when or space.require):
-            return found
-        branches = branches_of(trials, {*found.trials})
-        if space.when:  # one model is of all branches
-            return replace(found, constant=constants_of(branches))
-        if len(branches) == 1 and branches[0].space == space.distributions:
-            return replace(found, constant=branches[0].constant)
-        return replace(found, branches=lambda: self._branch_models(study, branches, objective))
-
-    def _belief_of(self, tracker: StudyTracker, trials: Sequence[FrozenTrial]) -> StudyBelief:
-        """Belief from the trials of a study, in its units."""
-        from surefoot.integrations.optuna.study_belief import StudyBelief
-
-        found = tracker.belief(trials)
-        by = tracker.optimizer.reporting.by
-        return StudyBelief(
-            found.belief,
-            tracker.encoding,
-            found.numbers,
-            found.configuration,
-            by,
-            self._search.subject.predicted,
-            declared=self._search.objectives,
-        )
-
-    def _branch_models(
-        self, study: Study, branches: list[Branch], objective: int
-    ) -> list[StudyBelief]:
-        """A model of each branch with all its parameters, from its own trials."""
-        from surefoot.integrations.optuna.encoding import Encoding
-
-        models = []
-        for branch in branches:
-            encoding = Encoding.of(branch.space)
-            if encoding is not None:
-                tracker = self._search.tracker(study, encoding, 0, [objective])
-                found = self._belief_of(tracker, branch.trials)
-                models.append(replace(found, constant=branch.constant))
-        return models
+    @property
+    def _modelling(self) -> Modelling:
+        return Modelling(self._search, self._space)
 
     def _propose(
         self, study: Study, trial: FrozenTrial, tracker: StudyTracker, part: Part
@@ -622,13 +535,6 @@ class SurefootSampler(BaseSampler):
                 break
             before, params = params, tracker.propose_elsewhere(trial.number, part, attempt)
         return params
-
-    def _common(self, trials: Sequence[FrozenTrial]) -> CommonSpace:
-        """The varying parameters, those of `search_space` or those in common, by name."""
-        if self._search_space is not None:
-            return CommonSpace.declared(self._search_space)
-        self._last_common = CommonSpace.of(trials, self._last_common)
-        return self._last_common
 
     def _up_to_date(
         self, study: Study, search_space: SearchSpace, trials: Sequence[FrozenTrial]
@@ -670,24 +576,6 @@ class SurefootSampler(BaseSampler):
         return int(self._entropy.spawn(1)[0].generate_state(1)[0])
 
 
-def _declared(
-    search_space: Mapping[str, BaseDistribution] | SearchSpace | None,
-    require: Sequence[ParameterConstraint],
-) -> SearchSpace | None:
-    """The search space with its rules, None if it is that of the trials."""
-    if search_space is None:
-        if require:
-            raise InvalidInput(
-                f"`require` is {checks.shown(require)} without a `search_space`, expected the "
-                "distributions of the parameters that the rules are about: pass both."
-            )
-        return None
-    space = SearchSpace.of(search_space)
-    if space.require:
-        require = [*space.require, *require]
-    return _sorted(replace(space, require=require) if require else space)
-
-
 def _given(trial: FrozenTrial) -> Mapping[str, Any]:
     """Values of an enqueued trial that are known before others are chosen, by parameter name."""
     given = trial.system_attrs.get(_FIXED)
@@ -698,61 +586,10 @@ def _includes(distribution: BaseDistribution, value: Any) -> bool:
     return distribution._contains(distribution.to_internal_repr(value))
 
 
-def _sorted(space: SearchSpace) -> SearchSpace:
-    """The varying parameters, by name."""
-    space = space.varying
-    return replace(space, scales=dict(sorted(space.scales.items())))
-
-
-def _no_value(
-    study: Study,
-    complete: Sequence[FrozenTrial] = (),
-    space: SearchSpace | None = None,
-    log: bool = False,
-) -> NotReady:
-    """Why no finished trial can be modelled, and what to do."""
-    missing = {} if space is None else missing_parameters(complete, space)
-    number = len(complete)
-    if not number:
-        return NotReady(
-            f"study {study.study_name!r} has no finished trial with a value yet: run some trials "
-            "first."
-        )
-    if not missing:
-        wanted = "a finite value above 0: leave out `log=True`" if log else "a finite value"
-        return NotReady(
-            f"none of the {number} finished trials of study {study.study_name!r} has {wanted}."
-        )
-    counts = ", ".join(f"{name!r} in {count}" for name, count in missing.items())
-    return NotReady(
-        f"none of the {number} finished trials of study {study.study_name!r} has a value for every "
-        f"parameter of `search_space`; missing or out of range: {counts}. Pass only parameters "
-        "that every trial has as `search_space`, or leave it out."
-    )
-
-
-def _check_search_space(search_space: object) -> None:
-    """Refuse anything but distributions by name."""
-    if search_space is None or isinstance(search_space, SearchSpace):
-        return
-    right = isinstance(search_space, Mapping) and all(
-        isinstance(name, str) and isinstance(d, BaseDistribution)
-        for name, d in search_space.items()
-    )
-    if not right:
-        raise InvalidInput(
-            f"`search_space` is {search_space!r}, expected distributions by name, such as "
-            '{"x": optuna.distributions.FloatDistribution(0, 1)}.'
-        )
-
-
-def _check_names(
-    subject: Subject, search_space: Mapping[str, BaseDistribution] | SearchSpace | None
-) -> None:
+def _check_names(subject: Subject, space: StudySpace) -> None:
     """Refuse a variable of the environment that is a parameter, too."""
-    if subject.environment is None or search_space is None:
-        return
-    both = {*SearchSpace.of(search_space).scales} & {*subject.environment.names}
+    environment = subject.environment
+    both = set() if environment is None else {*space.names} & {*environment.names}
     if both:
         raise InvalidInput(
             f"{min(both)!r} is a variable of the environment and in `search_space`, expected "

@@ -1,0 +1,142 @@
+"""Beliefs of a study's objectives, from its trials."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from optuna.study import Study
+from optuna.trial import FrozenTrial, TrialState
+
+from surefoot.integrations.optuna.branches import (
+    Branch,
+    branches_of,
+    constants_of,
+    missing_parameters,
+)
+from surefoot.integrations.optuna.search import Search
+from surefoot.integrations.optuna.search_space import SearchSpace
+from surefoot.integrations.optuna.study_space import StudySpace
+from surefoot.types import NotReady
+
+if TYPE_CHECKING:
+    from surefoot.integrations.optuna.encoding import Encoding
+    from surefoot.integrations.optuna.study_belief import StudyBelief
+    from surefoot.integrations.optuna.tracker import StudyTracker
+
+
+@dataclass(frozen=True, eq=False)
+class Modelling:
+    """Forms beliefs of the objectives of a study.
+
+    Args:
+        search: The search.
+        space: Which parameters are modelled.
+    """
+
+    search: Search
+    space: StudySpace
+
+    def encoding_of(
+        self, study: Study, trials: Sequence[FrozenTrial]
+    ) -> tuple[SearchSpace, Encoding]:
+        """The space that is modelled, and its encoding.
+
+        Raises:
+            NotReady: If there is nothing to model.
+        """
+        from surefoot.integrations.optuna.encoding import Encoding
+
+        space = self.space.common(trials).space
+        encoding = Encoding.of(space)
+        complete = any(trial.state == TrialState.COMPLETE for trial in trials)
+        if encoding is None and complete:
+            raise NotReady(
+                f"the trials of study {study.study_name!r} have no varying parameter in "
+                "common, so there is nothing to model: pass the `search_space`."
+            )
+        if encoding is None or not complete:
+            raise _no_value(study)
+        return space, encoding
+
+    def belief(
+        self,
+        study: Study,
+        tracker: StudyTracker,
+        trials: Sequence[FrozenTrial],
+        objective: int = 0,
+    ) -> StudyBelief:
+        """Belief of an objective from the trials of a study, and from those of each branch."""
+        space = tracker.encoding.space
+        try:
+            found = self._belief_of(tracker, trials)
+        except NotReady as error:
+            complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
+            raise _no_value(study, complete, space, self.search.log) from error
+        if not self.space.has_branches:
+            return found
+        branches = branches_of(trials, {*found.trials})
+        if space.when:  # one model is of all branches
+            return replace(found, constant=constants_of(branches))
+        if len(branches) == 1 and branches[0].space == space.distributions:
+            return replace(found, constant=branches[0].constant)
+        return replace(found, branches=lambda: self._branch_models(study, branches, objective))
+
+    def _belief_of(self, tracker: StudyTracker, trials: Sequence[FrozenTrial]) -> StudyBelief:
+        """Belief from the trials of a study, in its units."""
+        from surefoot.integrations.optuna.study_belief import StudyBelief
+
+        found = tracker.belief(trials)
+        by = tracker.optimizer.reporting.by
+        return StudyBelief(
+            found.belief,
+            tracker.encoding,
+            found.numbers,
+            found.configuration,
+            by,
+            self.search.subject.predicted,
+            declared=self.search.objectives,
+        )
+
+    def _branch_models(
+        self, study: Study, branches: list[Branch], objective: int
+    ) -> list[StudyBelief]:
+        """A model of each branch with all its parameters, from its own trials."""
+        from surefoot.integrations.optuna.encoding import Encoding
+
+        models = []
+        for branch in branches:
+            encoding = Encoding.of(branch.space)
+            if encoding is not None:
+                tracker = self.search.tracker(study, encoding, 0, [objective])
+                found = self._belief_of(tracker, branch.trials)
+                models.append(replace(found, constant=branch.constant))
+        return models
+
+
+def _no_value(
+    study: Study,
+    complete: Sequence[FrozenTrial] = (),
+    space: SearchSpace | None = None,
+    log: bool = False,
+) -> NotReady:
+    """Why no finished trial can be modelled, and what to do."""
+    missing = {} if space is None else missing_parameters(complete, space)
+    number = len(complete)
+    if not number:
+        return NotReady(
+            f"study {study.study_name!r} has no finished trial with a value yet: run some trials "
+            "first."
+        )
+    if not missing:
+        wanted = "a finite value above 0: leave out `log=True`" if log else "a finite value"
+        return NotReady(
+            f"none of the {number} finished trials of study {study.study_name!r} has {wanted}."
+        )
+    counts = ", ".join(f"{name!r} in {count}" for name, count in missing.items())
+    return NotReady(
+        f"none of the {number} finished trials of study {study.study_name!r} has a value for every "
+        f"parameter of `search_space`; missing or out of range: {counts}. Pass only parameters "
+        "that every trial has as `search_space`, or leave it out."
+    )
