@@ -113,8 +113,10 @@ def study_space(
         return OfTrials()
     _check(search_space)
     space = SearchSpace.of(search_space)
+    if space.require:
+        require = [*space.require, *require]
     if require:
-        space = replace(space, require=[*space.require, *require])
+        space = replace(space, require=require)
     varying = space.varying
     ordered = replace(varying, scales=dict(sorted(varying.scales.items())))
     return Declared(ordered, frozenset(space.scales))
