@@ -8,6 +8,8 @@ import json
 import os
 import re
 import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -37,6 +39,17 @@ share = {{ type = "float", low = 0, high = 1 }}
 {more}
 """
 SMALL = 'mode = { type = "categorical", choices = ["a", "b c"] }'
+
+# A journal needs no database, and the defaults, which are asked for first, need no model.
+WITHOUT_DATABASE = """
+import sys
+from surefoot.tune.ask_tell.ask_tell import open_ask_tell
+study = open_ask_tell(sys.argv[1])
+(one,) = study.ask()
+study.tell(one.id, "12.5")
+assert study.status().finished == 1
+print([n for n in ("sqlalchemy", "alembic", "torch", "scipy", "pandas") if n in sys.modules])
+"""
 
 
 @pytest.fixture
@@ -436,3 +449,19 @@ def test_ten_callers_at_once(write):
         apart = one.datetime_complete <= other.datetime_start
         assert apart or other.datetime_complete <= one.datetime_start or one.params != other.params
     assert all(trials[id].value == params["share"] for id, params in told)
+
+
+@pytest.mark.slow
+def test_asking_and_telling_of_a_journal_import_no_database(write):
+    journal = 'storage = "journal:///paper.log"\ninitial = 8'
+    text = STUDY.replace("initial = 8", journal)
+    for last in ("high = 4", "high = 1"):
+        text = text.replace(last, f"{last}, default = 1")
+    path = write(study=text)
+    told = subprocess.run(
+        [sys.executable, "-c", WITHOUT_DATABASE, str(path)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert told.stdout.split("\n")[0] == "[]"

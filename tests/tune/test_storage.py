@@ -23,8 +23,8 @@ from support.study_doubles import Scripted, trials_of
 from surefoot.integrations.optuna.trial_conditions import conditions_of
 from surefoot.tune import StudyFile, StudyFileError, open_study, run
 from surefoot.tune.stopping import Stop
+from surefoot.tune.study import server_lock, study_lock, trial_owner
 from surefoot.tune.study import storage as storage_module
-from surefoot.tune.study import study_lock, trial_owner
 from surefoot.tune.study.compatibility import DEFINITION
 from surefoot.tune.study.journal import JournalLock
 from surefoot.tune.study.opened_study import create_study
@@ -243,6 +243,7 @@ class TestLock:
     @pytest.fixture(autouse=True)
     def impatient(self, monkeypatch):
         monkeypatch.setattr(study_lock, "PATIENCE", 0.1)
+        monkeypatch.setattr(server_lock, "PATIENCE", 0.1)
         study_lock._note_waiting.cache_clear()
 
     @pytest.mark.slow
@@ -263,9 +264,8 @@ class TestLock:
         url = "postgresql://me@host/db"
         path = write_study(("rounds = 8", f'rounds = 8\nstorage = "{url}"'))
         tried = iter([False] * 2 + [True] * 2)
-        monkeypatch.setattr(study_lock, "_is_true", lambda *arguments: next(tried))
-        monkeypatch.setattr(study_lock, "_engine", lambda url: create_engine("sqlite://"))
-        monkeypatch.setitem(study_lock._LOCKS, "sqlite", ("lock", "unlock"))
+        monkeypatch.setattr(server_lock, "_is_true", lambda *arguments: next(tried))
+        monkeypatch.setattr(server_lock, "_engine", lambda url: create_engine("sqlite://"))
         with study_lock.study_lock(
             storage_module.locate(StudyFile.load(path)), sleep=lambda _: time.sleep(0.2)
         ):
@@ -285,9 +285,8 @@ class TestLock:
                 raise lost
             return answer
 
-        monkeypatch.setattr(study_lock, "_is_true", is_true)
-        monkeypatch.setattr(study_lock, "_engine", lambda location: create_engine("sqlite://"))
-        monkeypatch.setitem(study_lock._LOCKS, "sqlite", ("lock", "unlock"))
+        monkeypatch.setattr(server_lock, "_is_true", is_true)
+        monkeypatch.setattr(server_lock, "_engine", lambda location: create_engine("sqlite://"))
         with study_lock.study_lock(
             storage_module.locate(StudyFile.load(path)), sleep=lambda _: None
         ):
@@ -310,6 +309,16 @@ def test_a_link_to_a_study_file_finds_its_study(write_study, tmp_path, storage):
     trials_of(path)
     found, own = (storage_module.locate(StudyFile.load(one)).file for one in (link, path))
     assert found.samefile(own)
+
+
+@pytest.mark.parametrize("scheme", ["sqlite", "sqlite+pysqlite", "journal"])
+@pytest.mark.parametrize("name", ["a@b.db", "/x y.db", "é:1@h/x", "a#b", "%41.db", "a%20b", "+"])
+def test_the_file_of_a_url_is_that_of_sqlalchemy(write_study, scheme, name):
+    url = f"{scheme}:///{name}"
+    study_file = StudyFile.load(write_study(("rounds = 8", f'rounds = 8\nstorage = "{url}"')))
+    located = storage_module.locate(study_file)
+    assert located.file == study_file.folder / make_url(url).database
+    assert located.journal == (scheme == "journal")
 
 
 @pytest.mark.parametrize("url", ["redis://localhost:6379/0", "grpc://localhost:13000"])

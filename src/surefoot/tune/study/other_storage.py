@@ -6,7 +6,6 @@ from pathlib import Path
 
 import optuna
 from optuna.trial import FrozenTrial
-from sqlalchemy.engine import URL
 
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.plain_text import shown
@@ -44,7 +43,7 @@ def study_in(study_file: StudyFile, file: Path) -> tuple[optuna.Study, list[Froz
         StorageFailed: If the storage cannot be read.
     """
     journal = is_storage(file) and not file.read_bytes().startswith(_SQLITE)
-    location = Location(study_file, URL.create("sqlite", database=str(file)), file, journal)
+    location = Location(study_file, file, journal)
     with storage_errors(location, "reading"):
         opened = connect(location, create=False)
         names = study_names(opened, location)

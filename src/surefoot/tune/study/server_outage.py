@@ -8,11 +8,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from sqlalchemy import Engine, event
-from sqlalchemy.engine import Dialect
-from sqlalchemy.exc import DBAPIError, PendingRollbackError
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+    from sqlalchemy.engine import Dialect
 
 Result = TypeVar("Result")
 PATIENCE = 600.0  # seconds without a connection, after which a run ends
@@ -77,6 +77,7 @@ class Outages:
             describe: Describes the storage and an error, without passwords.
             connected: Whether it has been connected already.
         """
+        from sqlalchemy import event
 
         def connect(dialect: Dialect, _: Any, args: Sequence[Any], named: Mapping[str, Any]) -> Any:
             nonlocal connected
@@ -191,6 +192,8 @@ def is_disconnection(error: BaseException) -> bool:
 
     That of its transaction is like it, after an error that something has caught.
     """
+    from sqlalchemy.exc import DBAPIError, PendingRollbackError
+
     return any(
         isinstance(one, PendingRollbackError)
         or (isinstance(one, DBAPIError) and one.connection_invalidated)

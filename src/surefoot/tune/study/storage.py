@@ -13,15 +13,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
-from urllib.parse import quote
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote
 
 import optuna
 from optuna.storages import BaseStorage, RDBStorage
 from optuna.trial import FrozenTrial
-from sqlalchemy import create_engine, inspect
-from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
 from surefoot.tune.definition.study_file import StudyFile, StudyFileError
 from surefoot.tune.plain_text import shown, shown_storage
@@ -30,10 +27,14 @@ from surefoot.tune.study.optuna_schema import is_current, unchecked
 from surefoot.tune.study.server_outage import OUTAGES
 from surefoot.types import SurefootError
 
+if TYPE_CHECKING:
+    from sqlalchemy.engine import URL
+
 BUSY_SECONDS = 60  # to wait for another process's write to an SQLite file
 _PLAIN = re.compile(r"[\w .~/+-]*")
 # SQLAlchemy ends a password at the first `@`.
 _AFTER_PASSWORD = re.compile(r"[^:]*://(?:[^:/]*:[^@]*@)?(.*)", re.DOTALL)
+_FILE = re.compile(r"(sqlite|sqlite\+pysqlite|journal):///([^?]+)", re.DOTALL)
 # By these a connection to a machine that is gone is an error after about a minute, not after hours.
 _LIBPQ = {
     "connect_timeout": 30,
@@ -64,12 +65,22 @@ class StorageFailed(SurefootError):
 
 @dataclass(frozen=True)
 class Location:
-    """A storage: a URL, or the file of an SQLite database or an Optuna journal."""
+    """A storage: the file of an SQLite database or an Optuna journal, or a database server.
+
+    SQLAlchemy, which takes half of the time in which a command starts, is imported for a server's
+    URL and for databases only.
+    """
 
     study_file: StudyFile
-    url: URL
     file: Path | None = None
     journal: bool = False
+
+    @property
+    def url(self) -> URL:
+        """The URL of a server."""
+        from sqlalchemy.engine import make_url
+
+        return make_url(self.study_file.study.storage or "")
 
     @property
     def label(self) -> str:
@@ -91,8 +102,17 @@ def locate(study_file: StudyFile) -> Location:
     """
     given = study_file.study.storage
     if given is None:
-        path = _beside(study_file, f"{study_file.study.name}.db")
-        return Location(study_file, URL.create("sqlite", database=str(path)), path)
+        return Location(study_file, _beside(study_file, f"{study_file.study.name}.db"))
+    if (of_file := _FILE.fullmatch(given)) is not None:
+        scheme, name = of_file.groups()
+        return Location(study_file, _beside(study_file, unquote(name)), scheme == "journal")
+    return _server(study_file, given)
+
+
+def _server(study_file: StudyFile, given: str) -> Location:
+    from sqlalchemy.engine import make_url
+    from sqlalchemy.exc import ArgumentError
+
     try:
         url = make_url(given)
         backend, driver = url.get_backend_name(), url.drivername
@@ -109,20 +129,18 @@ def locate(study_file: StudyFile) -> Location:
             "expected postgresql://, mysql://, sqlite:/// or "
             "journal:///FILE",
         )
-    if driver not in ("sqlite", "sqlite+pysqlite", "journal"):
-        if _cuts_password(given, url):
-            raise study_file.error(
-                "study.storage",
-                "got a URL whose host, name or options contain `@`: write each `@` of a password "
-                "as %40",
-            )
-        return Location(study_file, url)
-    if url.query or url.host or not url.database:
+    if driver in ("sqlite", "sqlite+pysqlite", "journal"):
         raise study_file.error(
             "study.storage",
             f"got {shown_storage(given)}, expected {backend}:///FILE, without a host and options",
         )
-    return Location(study_file, url, _beside(study_file, url.database), driver == "journal")
+    if _cuts_password(given, url):
+        raise study_file.error(
+            "study.storage",
+            "got a URL whose host, name or options contain `@`: write each `@` of a password "
+            "as %40",
+        )
+    return Location(study_file)
 
 
 def _beside(study_file: StudyFile, name: str) -> Path:
@@ -199,18 +217,28 @@ def storage_errors(location: Location, doing: str) -> Iterator[None]:
     """Turn the errors of a database or a journal into `StorageFailed`, in one line."""
     try:
         yield
-    except (
-        SQLAlchemyError,
-        optuna.exceptions.StorageInternalError,
-        sqlite3.Error,
-        OSError,
-        UnicodeError,
-        json.JSONDecodeError,
-    ) as error:
+    except _failures() as error:
         raise StorageFailed(
             f"{location.label}: {doing} failed: {reason(location, error)}; what was recorded "
             "before is safe, and the same command goes on from there"
         ) from error
+
+
+# SQLAlchemy is imported by these when something has failed: Python evaluates the expression of an
+# `except` clause only then.
+def _unknown_drivers() -> tuple[type[Exception], ...]:
+    """Errors where a driver is not known or not installed."""
+    from sqlalchemy.exc import NoSuchModuleError
+
+    return NoSuchModuleError, ImportError
+
+
+def _failures() -> tuple[type[Exception], ...]:
+    """Errors of databases and journals."""
+    from sqlalchemy.exc import SQLAlchemyError
+
+    optunas = optuna.exceptions.StorageInternalError
+    return SQLAlchemyError, optunas, sqlite3.Error, OSError, UnicodeError, json.JSONDecodeError
 
 
 @contextlib.contextmanager
@@ -283,6 +311,8 @@ def check_location(location: Location) -> None:
         StudyFileError: If its driver is not known or installed, or its folder not writable.
     """
     if location.file is None:
+        from sqlalchemy import create_engine
+
         with _known(location):
             create_engine(location.url, **server_options(location.url)).dispose()
     elif not (folder := location.file.parent).is_dir() or not os.access(folder, os.W_OK):
@@ -295,7 +325,7 @@ def _known(location: Location) -> Iterator[None]:
     """Turn errors about the URL and its driver into `StudyFileError`."""
     try:
         yield
-    except (NoSuchModuleError, ImportError) as error:
+    except _unknown_drivers() as error:
         todo = "expected postgresql://, mysql://, sqlite:/// or journal:///FILE"
         if isinstance(error, ImportError):
             todo = (
@@ -349,6 +379,9 @@ def _opened(location: Location, create: bool) -> BaseStorage:
 
 def _has_tables(location: Location) -> bool:
     """Whether a database has Optuna's tables; true if that cannot be seen."""
+    from sqlalchemy import create_engine, inspect
+    from sqlalchemy.exc import SQLAlchemyError
+
     try:
         engine = create_engine(location.url, **server_options(location.url))
         return inspect(engine).has_table(OPTUNA_TABLES[-1])
@@ -369,7 +402,7 @@ def _create(location: Location, file: Path) -> None:
             _sqlite(partial, True).engine.dispose()
         if not file.exists():
             partial.rename(file)
-    except (OSError, SQLAlchemyError, optuna.exceptions.StorageInternalError) as error:
+    except _failures() as error:
         raise location.study_file.error(
             "study.storage", f"cannot create {file}: {reason(location, error)}"
         ) from None
