@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,13 +27,15 @@ from surefoot_experiments.benchmarks.fronts import (
     non_dominated,
     zdt1,
 )
+from surefoot_experiments.benchmarks.nehvi_sampler import LogNEHVISampler
 from surefoot_experiments.harness.tables import (
     TableOutput,
     benchmark,
     table_from,
 )
 from surefoot_experiments.harness.trial import Case, Purpose, Rows, Scale, Tables, Trial
-from surefoot_experiments.problems.noise import Gaussian, Noise, Spikes
+from surefoot_experiments.problems.noise import Gaussian, Generator, Noise, Spikes, uniform
+from surefoot_experiments.problems.trade_offs import DATA, SYSTEMS, trade_off
 
 PACKAGES = ["surefoot", "optuna", "botorch", "torch"]
 
@@ -42,8 +46,11 @@ of the front that the sampler's user gets (`best_trials`; of `SurefootSampler`
 `belief(study).front()`), and of the trials that are non-dominated by the posterior mean of a
 Gaussian process (BoTorch's `SingleTaskGP`) that is fitted to each objective afterwards. Each value
 has Gaussian noise of {noise} standard deviations of the objective at uniform points; with spikes,
-{share:.0%} of them are off by ±{spike:g} standard deviations. Reference points: {references}. Means
-over the runs with standard errors; seconds of processor time for the search.
+{share:.0%} of them are off by ±{spike:g} standard deviations. The objectives of nginx and TPC-C are
+a forest fitted to recorded medians, and the memory that follows from six parameters; their noise is
+Gaussian with the median deviation of the measurements, or that of the measurements themselves
+("spikes"). Reference points: {references}. Means over the runs with standard errors; seconds of
+processor time for the search.
 
 Run {date} on {cores} cores, CPU, one thread, the machine shared with other work. {versions}.
 """
@@ -78,23 +85,45 @@ SAMPLERS: dict[str, type[BaseSampler]] = {
     "tpe": TPESampler,
     "nsga2": NSGAIISampler,
     "random": RandomSampler,
+    "qlognehvi": LogNEHVISampler,
 }
+
+
+def problem(
+    name: str, noise: str, rounds: int, generator: Generator
+) -> tuple[
+    Callable[[np.ndarray], np.ndarray],
+    tuple[float, float],
+    Callable[[np.ndarray, int], np.ndarray],
+]:
+    """The function, the reference point, and the measurement of values (2,) in a round."""
+    if name in SYSTEMS:
+        system = trade_off(name)
+        errors = system.errors(uniform((rounds,), generator), heavy=noise == "spikes")
+        return (
+            system,
+            system.system.reference,
+            lambda values, number: values * np.array([1.0 + errors[number], 1.0]),
+        )
+    function, reference = PROBLEMS[name]
+    points = np.random.default_rng(0).random((2000, DIMENSION))
+    unit = np.array([function(x) for x in points]).std(0)
+    added = unit * NOISES[noise].sample(2 * rounds, generator).numpy().reshape(-1, 2)
+    return function, reference, lambda values, number: values + added[number]
 
 
 def run(trial: Trial) -> Rows:
     """One search; all samplers see the same noise in the same trial."""
     name, noise, method = trial.case.split()
-    function, reference = PROBLEMS[name]
-    uniform = np.random.default_rng(0).random((2000, DIMENSION))
-    unit = np.array([function(x) for x in uniform]).std(0)
-    drawn = NOISES[noise].sample(2 * trial.rounds, trial.generator(Purpose.NOISE))
-    errors = unit * drawn.numpy().reshape(-1, 2)
+    function, reference, measured = problem(
+        name, noise, trial.rounds, trial.generator(Purpose.NOISE)
+    )
     truth: list[np.ndarray] = []
 
     def objective(one: optuna.Trial) -> tuple[float, ...]:
         x = np.array([one.suggest_float(f"x{i}", 0.0, 1.0) for i in range(DIMENSION)])
         truth.append(function(x))
-        return tuple(truth[-1] + errors[one.number])
+        return tuple(measured(truth[-1], one.number))
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     sampler = SAMPLERS[method](seed=trial.integer(Purpose.METHOD))
@@ -143,7 +172,8 @@ def report(tables: Tables) -> str:
             more = "" if np.isnan(error) else f" ± {error:.2f}"
             line[column] = f"{rows[column].mean():.2f}{more}"
         lines.append({**line, "seconds": f"{rows['seconds'].mean():.0f}"})
-    return introduced(INTRODUCTION, PROBLEMS, PACKAGES) + "\n" + table_from(lines)
+    systems = {name: (name, one.reference) for name, one in SYSTEMS.items()}
+    return introduced(INTRODUCTION, PROBLEMS | systems, PACKAGES) + "\n" + table_from(lines)
 
 
 EXPERIMENTS = [
@@ -156,7 +186,7 @@ EXPERIMENTS = [
         output=TableOutput(report),
         cases=[
             Case(f"{name} {noise} {method}")
-            for name in PROBLEMS
+            for name in (*PROBLEMS, *(SYSTEMS if DATA in os.environ else ()))
             for noise in NOISES
             for method in SAMPLERS
         ],
