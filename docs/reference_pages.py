@@ -99,7 +99,7 @@ def _first_sentence(value: object) -> str:
 
 def schema() -> dict[str, Any]:
     """The JSON schema of study files, which editors use to complete and check them."""
-    from surefoot.tune.definition.study_file import Contents
+    from surefoot.tune.definition.contents import Contents
 
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema"

@@ -62,6 +62,7 @@ def test_gains_are_divided_by_the_duration(outlier: float) -> None:
     assert float((relative - wanted).abs().max()) < 0.15  # though one took 300 times as long
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seconds", [[3.0] * 12, [1.0, 10.0, 5.0, 2.0], [1.0, 10.0] * 6 + [1.0]])
 def test_equal_or_few_durations_and_every_second_round_change_nothing(seconds: list[float]) -> None:
     optimizer = told(seconds)

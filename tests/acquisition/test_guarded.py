@@ -131,6 +131,7 @@ PROVED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("estimator", "width"), PROVED, ids=["truncation", "leverage"])
 def test_bounds_of_another_estimator_are_those_of_a_run_with_it(estimator: Any, width: Any) -> None:
     bounds = BoundsOf(estimator, width)

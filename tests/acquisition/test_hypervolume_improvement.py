@@ -10,7 +10,11 @@ import torch
 import surefoot as sf
 from surefoot._internal.pareto import hypervolume
 from surefoot.acquisition import HypervolumeImprovement
-from surefoot.acquisition.hypervolume_improvement import _directions, _Front
+from surefoot.acquisition.hypervolume_improvement import (
+    _directions,
+    _ends,
+    _Front,
+)
 
 COST = {"cost": sf.Objective(maximise=False)}
 
@@ -30,9 +34,10 @@ def run_on(space: Any, x: torch.Tensor, **options: Any) -> sf.Optimizer:
 def test_hypervolume_is_the_mean_over_directions(size: int) -> None:
     generator = torch.Generator().manual_seed(0)
     values = torch.rand(9, size, dtype=torch.float64, generator=generator)
-    exact = torch.zeros_like(values)
-    front = _Front((), values, values, exact, _directions(2**13, size, generator), 0.3)
-    reference, extent = front._frame
+    worst, extent = _ends(values, torch.zeros_like(values))
+    reference = worst - 0.3 * extent
+    weights = _directions(2**13, size, generator)
+    front = _Front((), values, values, weights, reference, extent)
     volume = hypervolume(((reference - values) / extent).numpy(), torch.zeros(size).numpy())
     mean = float(front.lengths(values).clamp_min(0.0).amax(0).pow(size).mean())
     constant = math.pi ** (size / 2) / 2**size / math.gamma(size / 2 + 1)
@@ -41,10 +46,8 @@ def test_hypervolume_is_the_mean_over_directions(size: int) -> None:
 
 def test_the_reference_point_ignores_what_is_hardly_better() -> None:
     values = torch.tensor([[1.0, 0.0], [0.5, 0.7], [0.0, 1.0], [-9.0, 1.01]], dtype=torch.float64)
-    weights = _directions(4, 2, torch.Generator().manual_seed(0))
-    exact = torch.zeros_like(values)
-    reference, extent = _Front((), values, values, exact, weights, 0.1)._frame
-    assert reference.tolist() == pytest.approx([-0.1, -0.1])
+    worst, extent = _ends(values, torch.zeros_like(values))
+    assert worst.tolist() == pytest.approx([0.0, 0.0])
     assert extent.tolist() == pytest.approx([1.0, 1.0])
 
 
@@ -52,9 +55,35 @@ def test_the_reference_point_ignores_what_is_hardly_better() -> None:
 def test_what_is_within_the_deviation_is_no_extent(deviation: float, extents: list[float]) -> None:
     """Else the reference point is where nothing but the end of the front is better than it."""
     values = torch.tensor([[0.0, -1.0], [0.01, -3.0], [-1.0, -4.0]], dtype=torch.float64)
-    weights = _directions(4, 2, torch.Generator().manual_seed(0))
-    front = _Front((), values, values, torch.full_like(values, deviation), weights, 0.1)
-    assert front._frame[1].tolist() == pytest.approx(extents)
+    _, extent = _ends(values, torch.full_like(values, deviation))
+    assert extent.tolist() == pytest.approx(extents)
+
+
+def test_the_reference_point_is_now_and_then_beyond_all_that_was_measured() -> None:
+    """Else a front that is short, or a point so far, is not left."""
+    x = torch.tensor([0.4, 0.45, 0.5, 0.5] * 2, dtype=torch.float64)
+    optimizer = run_on(sf.Box([0.0], [1.0]), x)
+    optimizer.tell_all([[0.9], [0.9]], [-9.0, -9.0], outcomes=[{"cost": 9.0}] * 2)
+    belief, generator = optimizer.belief(), torch.Generator().manual_seed(0)
+    fronts = [_Front.of(belief, 4, generator) for _ in range(16)]
+    beyond = [bool((one.reference < one.means.amin(0)).all()) for one in fronts]
+    assert 4 < sum(beyond) < 12
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_score_tells_points_apart_where_no_drawn_function_improves(seed: int) -> None:
+    """Else an arbitrary point is asked for, however bad it is."""
+    x = torch.linspace(0.0, 1.0, 6, dtype=torch.float64).repeat(3)
+    optimizer = sf.algorithms.robust_ucb(
+        sf.Box([0.0], [1.0]), policy=HypervolumeImprovement(), outcomes=COST, seed=seed
+    )
+    costs = [{"cost": one} for one in x.tolist()]
+    optimizer.tell_all(x[:, None], (-x).tolist(), outcomes=costs)  # all but x = 0 is dominated
+    score = HypervolumeImprovement(scale=0.0)(optimizer.belief(), torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        scores = score(torch.linspace(0.05, 0.95, 10, dtype=torch.float64)[:, None])
+    assert bool((scores.diff() < 0.0).all())
+    assert float(optimizer.ask().point) < 0.1
 
 
 def test_a_gap_of_the_front_is_filled() -> None:

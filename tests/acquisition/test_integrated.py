@@ -63,23 +63,39 @@ def test_modes_of_kernels_of_different_smoothness_count_together():
     found = outcome.integrated.joint(NEW)
     torch.testing.assert_close(found.mean, fit.center + fit.scale * means.mean(0))
     torch.testing.assert_close(found.covariance, fit.scale**2 * expected)
-    torch.testing.assert_close(outcome.uncertainty.mean(NEW), found.mean)
+    torch.testing.assert_close(outcome.uncertainty.process.mean(NEW), found.mean)
 
 
 @pytest.mark.slow
-def test_pending_pulls_lower_the_integrated_deviation_by_the_same_factor():
+def test_pending_pulls_count_as_rewards_that_are_the_means_of_each_process():
+    """One by one: each process is that of more rewards, its own means, so that no mean changes."""
     belief = fitted().belief()
-    integrated = belief.integrated(belief.outcome.uncertainty.smooth)
-    pending = belief.with_pending([Pull(NEW[0], None, 1)])
-    lowered = pending.integrated(belief.outcome.uncertainty.smooth).predictive
-    mean, deviation = integrated.predictive.mean_and_deviation(NEW)
-    mean_after, deviation_after = lowered.mean_and_deviation(NEW)
-    torch.testing.assert_close(mean_after, mean)
-    ratio = (
-        pending.posterior.mean_and_deviation(NEW)[1] / belief.posterior.mean_and_deviation(NEW)[1]
-    )
-    torch.testing.assert_close(deviation_after, ratio * deviation)
-    assert float(ratio[0]) < 0.9
+    mixture = belief.outcome.uncertainty.smooth
+    pulls = [Pull(NEW[0], None, 1), Pull(NEW[1], None, 3), Pull(NEW[0], None, 1)]
+    pending = belief.integrated(mixture).with_pending(pulls).band.predictive
+    means, variances = [], []
+    unit = (NEW - BOX.lower) / BOX.span
+    rows = [0, 1, 1, 1, 0]
+    for mode, (model, weights) in mixture._samples:
+        believed = mode.given(model, weights).at(unit[rows]).mean
+        evidence = replace(
+            mode.evidence,
+            points=torch.cat([mode.evidence.points, unit[rows]]),
+            rewards=torch.cat([mode.evidence.rewards, believed]),
+            errors=torch.cat([mode.evidence.errors, torch.zeros_like(believed)]),
+        )
+        typical = torch.cat([weights, torch.ones(len(rows), dtype=torch.float64)])
+        given = replace(mode, evidence=evidence).given(model, typical).at(unit)
+        means.append(given.mean)
+        variances.append(given.variance)
+    spread = torch.stack(means).var(0, correction=0) + torch.stack(variances).mean(0)
+    mean, deviation = pending.mean_and_deviation(NEW)
+    torch.testing.assert_close(mean, belief.integrated(mixture).band.predictive.mean(NEW))
+    expected = mixture.frame.scale * (mixture.modes[0].inflation * spread).sqrt()
+    torch.testing.assert_close(deviation, expected)
+    before = belief.integrated(mixture).band.predictive.mean_and_deviation(NEW)[1]
+    assert bool((deviation[:2] < 0.9 * before[:2]).all())
+    torch.testing.assert_close(pending.of_rewards.mean_and_deviation(NEW)[1], before)
 
 
 @pytest.mark.slow
@@ -150,7 +166,9 @@ def test_on_arms_the_bound_is_integrated_too():
     optimizer = robust_ucb(sf.Arms(torch.rand(30, 2, dtype=torch.float64, generator=RNG)))
     optimizer.tell_all(list(range(12)), torch.randn(12, dtype=torch.float64, generator=RNG))
     belief = optimizer.belief()
-    mean, deviation = belief.outcome.uncertainty.smooth.mean_and_deviation(belief.space.points)
+    mean, deviation = belief.outcome.uncertainty.smooth.process.mean_and_deviation(
+        belief.space.points
+    )
     score = UpperConfidenceBound(integrated=True)(belief, RNG)
     torch.testing.assert_close(score(belief.space.points), mean + belief.width * deviation)
 

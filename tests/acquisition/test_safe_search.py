@@ -142,7 +142,7 @@ def test_configurations_that_kept_a_limit_stay_known_where_few_values_make_a_mod
     told = [(start, 3.2), (start, 0.4), (start, 0.8), ([0.03, 0.43], 0.6), ([0.13, 0.43], 0.5)]
     for point, value in [*told, (beyond, 2.9)]:
         optimizer.tell(point, 1.0, outcomes={"c": value})
-    known = optimizer._permitted.safe_set(optimizer._told, optimizer.history)
+    known = optimizer._permitted.safe_set(optimizer._told)
     assert len(known.kept) == 3
     assert known.broken.tolist() == [beyond]
     assert float((optimizer.ask().point - torch.tensor(beyond)).norm()) > 0.1
@@ -157,7 +157,7 @@ def _wave(number: int) -> SafeSet:
     for x, y in [*told, (2.6, 3.05)][:number]:
         value = math.cos(x + y) + 0.1 * float(generator.standard_t(3))
         optimizer.tell([x, y], math.sin(x), outcomes={"c": value})
-    return optimizer._permitted.safe_set(optimizer._told, optimizer.history)
+    return optimizer._permitted.safe_set(optimizer._told)
 
 
 @pytest.mark.slow

@@ -58,3 +58,13 @@ def test_bkb_has_the_narrowest_bounds_of_its_estimator():
     assert width_of(robust) == sketch_determinant(2.0, 0.1)
     batched = sf.algorithms.bbkb(ARMS, KERNEL, **known)
     assert width_of(batched) == sketch_determinant(2.0, 0.1, ratio=2.0)
+
+
+def test_bkb_is_guarded_where_its_bounds_are_proved():
+    known = {"noise": 0.1, "oversampling": 5.0}
+    assert isinstance(sf.algorithms.bkb(ARMS, KERNEL, **known).policy, Guarded)
+    alone = dual_mixture(2.0, 0.1)
+    for given in ({"width": alone}, {"estimator": sf.Huber()}):
+        assert sf.algorithms.bkb(ARMS, KERNEL, **known | given).policy == ScorePolicy()
+    drawn = sf.acquisition.ThompsonSampling()
+    assert sf.algorithms.bkb(ARMS, KERNEL, policy=drawn, **known).policy == ScorePolicy(drawn)

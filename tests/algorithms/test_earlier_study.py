@@ -89,6 +89,7 @@ def test_an_unrelated_run_is_left_out(seed: int) -> None:
     assert error(optimizer) == error(plain)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [5, 9, 14])
 def test_a_chance_likeness_of_few_rewards_is_no_relation(seed: int, waves_earlier: Earlier) -> None:
     generator = torch.Generator().manual_seed(seed)

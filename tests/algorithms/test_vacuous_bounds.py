@@ -1,49 +1,90 @@
 """A run whose bounds cannot separate any two arms says so before it begins."""
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 import surefoot as sf
+from surefoot import algorithms, widths
 
-ARMS = sf.Arms(np.linspace(0.0, 1.0, 40)[:, None])
+LINE = np.linspace(0.0, 1.0, 40)[:, None]
+ARMS, RISKY = sf.Arms(LINE), sf.Joint(sf.Arms(LINE), sf.FiniteEnvironment([[0.0], [1.0]]))
 KERNEL = sf.kernels.squared_exponential(0.2)
-HEAVY = {"moment": sf.Moment(alpha=0.4, bound=12.0), "norm_bound": 2.0}
+MOMENT, LIGHT = sf.Moment(alpha=0.4, bound=12.0), sf.Moment(alpha=1.0, bound=0.04)
+LOUD, QUIET = 100.0, 0.1  # sub-Gaussian constants, of a function of norm 2
 
 
-def truncated(*given: Any, scale: float = 1.0, **known: Any) -> sf.Optimizer:
+def heavy(make: Any, **settings: Any) -> Callable[..., Any]:
+    return lambda moment, _, **more: make(
+        ARMS, KERNEL, **{"moment": moment, "norm_bound": 2.0} | settings | more
+    )
+
+
+def known(make: Any, space: Any = ARMS, **settings: Any) -> Callable[..., Any]:
+    options = {"norm_bound": 2.0, **settings}
+    return lambda _, noise, **more: make(space, KERNEL, noise=noise, **options | more)
+
+
+def alone(moment: sf.Moment, _: float, scale: float = 1.0) -> sf.Optimizer:
     """TGP-UCB by its bounds alone."""
-    width = sf.widths.truncated_uniform(known["moment"], known["norm_bound"], scale=scale)
-    return sf.algorithms.tgp_ucb(*given, width=width, **known)
+    width = widths.truncated_uniform(moment, 2.0, scale=scale)
+    return algorithms.tgp_ucb(ARMS, KERNEL, moment=moment, width=width)
 
 
-MAKES = [truncated, sf.algorithms.ata_gp_ucb]
+def composed(moment: sf.Moment, _: float, scale: float = 1.0) -> sf.Optimizer:
+    """A run of one's own parts."""
+    estimator = sf.estimators.LeverageTruncation(moment)
+    width = widths.leverage_truncated(moment, 2.0, scale=scale)
+    return sf.Optimizer(ARMS, KERNEL, estimator=estimator, width=width)
 
 
-@pytest.mark.parametrize("make", MAKES)
+RUNS = {
+    "tgp": heavy(algorithms.tgp_ucb),
+    "tgp, by its bounds alone": alone,
+    "tgp, unknown norm": heavy(algorithms.tgp_ucb, norm_bound=None),
+    "ata": heavy(algorithms.ata_gp_ucb),
+    "ata, nystrom": heavy(algorithms.ata_gp_ucb, features="nystrom"),
+    "own parts": composed,
+    "gp_ucb": known(algorithms.gp_ucb),
+    "gp_ts": known(algorithms.gp_ts),
+    "bkb": known(algorithms.bkb, oversampling=5.0),
+    "bbkb": known(algorithms.bbkb, oversampling=5.0),
+    "v_ucb": known(algorithms.v_ucb, RISKY, level=0.2),
+    "stable_opt": known(algorithms.stable_opt, RISKY),
+}
+
+
+@pytest.mark.parametrize("make", RUNS.values(), ids=RUNS)
 def test_bounds_wider_than_the_range_of_f_are_told(make: Any) -> None:
     with pytest.warns(UserWarning, match="cannot separate any two points in 10,000 rounds"):
-        make(ARMS, KERNEL, **HEAVY)
+        make(MOMENT, LOUD)
 
 
-def test_bounds_that_guard_a_heuristic_are_not_told() -> None:
+@pytest.mark.parametrize("make", RUNS.values(), ids=RUNS)
+def test_others_are_not(make: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        sf.algorithms.tgp_ucb(ARMS, KERNEL, **HEAVY)
+        make(LIGHT, QUIET)
+        make(MOMENT, LOUD, scale=0.001)
 
 
 def test_the_horizon_is_that_of_the_run() -> None:
     with pytest.warns(UserWarning, match="in 400 rounds"):
-        sf.algorithms.ata_gp_ucb(ARMS, KERNEL, horizon=400, **HEAVY)
+        RUNS["ata"](MOMENT, LOUD, horizon=400)
 
 
-@pytest.mark.parametrize("make", MAKES)
-@pytest.mark.parametrize("settings", [{"scale": 0.01}, {"norm_bound": None}, {"ridge": 1e-6}])
-def test_others_are_not(make: Any, settings: dict[str, Any]) -> None:
-    if "ridge" in settings:
-        settings = {"moment": sf.Moment(alpha=1.0, bound=1e-6), "norm_bound": 2.0}
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        make(ARMS, KERNEL, **HEAVY | settings)
+@pytest.mark.slow
+@pytest.mark.parametrize("shift", [1.0, 64.0])
+def test_bounds_of_a_run_are_as_wide_as_is_said(shift: float) -> None:
+    """All rounds at one arm, where f is 0."""
+    width = widths.dual_mixture(2.0, 200.0, shifts=[shift])
+    with pytest.warns(UserWarning, match="cannot separate") as told:
+        optimizer = sf.Optimizer(ARMS, KERNEL, width=width)
+    said = float(str(told[0].message).split("+-")[1].split()[0])
+    errors = np.random.default_rng(0).standard_normal(10_000)
+    optimizer.tell_all([20] * len(errors), 200.0 * (errors - errors.mean()))
+    _, lower, upper = optimizer.belief().ends(ARMS.points[20:21])
+    assert float(upper - lower) / 2.0 == pytest.approx(said, rel=0.01)

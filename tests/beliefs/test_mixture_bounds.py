@@ -215,12 +215,7 @@ class TestUses:
         points = belief.space.points
         generator = torch.Generator().manual_seed(0)
         drawn = torch.stack(
-            [
-                belief.band.draw(
-                    belief.posterior, belief.width, 1.0, generator, belief.outcome.prior
-                )(points)
-                for _ in range(400)
-            ]
+            [belief.band.draw(1.0, generator, belief.outcome.prior)(points) for _ in range(400)]
         )
         _, lower, upper = belief.ends(points)
         ratio = drawn.std(0) / ((upper - lower) / 2.0)

@@ -57,6 +57,7 @@ def test_the_posterior_is_that_of_one_factorisation() -> None:
     np.testing.assert_allclose(posterior.variance(points[:5].clone()), variance[:5], atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "parts",
     [

@@ -80,7 +80,7 @@ def test_modes_count_by_their_evidence():
     given = [mode.given(*sample).at(NEW) for mode, sample in samples]
     means = torch.stack([one.mean for one in given])
     second = torch.stack([one.mean.square() + one.variance for one in given])
-    mean, deviation = both.mean_and_deviation(NEW)
+    mean, deviation = both.process.mean_and_deviation(NEW)
     torch.testing.assert_close(mean, means.mean(0))
     mixture = (second.mean(0) - means.mean(0).square()) * (NUMBER + 1.0) / (NUMBER - 1.0)
     torch.testing.assert_close(deviation.square(), mixture)
@@ -122,7 +122,7 @@ def test_what_is_integrated_over_is_bounded(number, kernels):
         assert isinstance(uncertainty, Certain)
     else:
         assert len({mode.evidence.nu for mode in uncertainty.modes}) == kernels
-        assert float(uncertainty.mean_and_deviation(x[:1])[1]) > 0.0
+        assert float(uncertainty.process.mean_and_deviation(x[:1])[1]) > 0.0
 
 
 @pytest.mark.parametrize("nu", [None, 0.5, 1.5, 2.5])
@@ -130,7 +130,7 @@ def test_mean_and_deviation_are_differentiable_in_the_points(nu):
     """A policy may maximise bounds that integrate over the hyperparameters."""
     mixture = Mixture([replace(MODE, evidence=replace(EVIDENCE, nu=nu))])
     at = NEW.clone().requires_grad_()
-    assert torch.autograd.gradcheck(mixture.mean_and_deviation, at)
+    assert torch.autograd.gradcheck(mixture.process.mean_and_deviation, at)
 
 
 @pytest.mark.parametrize("nu", [None, 0.5, 1.5, 2.5])
@@ -139,7 +139,7 @@ def test_means_at_the_rewards_are_those_at_equal_points(nu, share):
     """There they follow from the rewards and the noise, without a covariance."""
     mode = replace(MODE, evidence=replace(EVIDENCE, nu=nu))
     shares = torch.full((len(mode.samples),), share, dtype=torch.float64)
-    extra = Mixture([mode], shares)
+    extra = Mixture([mode], shares).process
     assert mode.evidence.is_told(POINTS.clone())
     assert not mode.evidence.is_told(POINTS.flip(0))
     torch.testing.assert_close(
@@ -182,16 +182,20 @@ def test_a_cusp_is_nearer_to_the_interval_of_a_mixture_with_rougher_kernels():
     top, deviations = torch.full((1, 1), 0.5, dtype=torch.float64), []
     for fit in (HyperparameterFit(), HyperparameterFit(other_nus=(0.5, 1.5))):
         fitted = fit.fit(data)
-        mean, deviation = fit.uncertainty(fitted, data).mean_and_deviation(top)
+        mean, deviation = fit.uncertainty(fitted, data).process.mean_and_deviation(top)
         deviations.append(float((fitted.warp(top.new_zeros(1)) - mean) / deviation))
     assert 0.0 < deviations[1] < 0.7 * deviations[0]
 
 
 def test_points_in_parts_have_the_moments_of_all_at_once(monkeypatch):
     """Memory is bounded by them."""
-    mixture, points = Mixture([MODE]), torch.rand(7, 2, generator=GENERATOR, dtype=torch.float64)
+    mixture, points = (
+        Mixture([MODE]).process,
+        torch.rand(7, 2, generator=GENERATOR, dtype=torch.float64),
+    )
     whole = mixture.mean(points), *mixture.mean_and_deviation(points)
-    monkeypatch.setattr("surefoot.hyperparameters.mixture._MOST_ELEMENTS", 2 * 16 * NUMBER)
+    most = "surefoot.hyperparameters.process_mixture.MOST_ELEMENTS"
+    monkeypatch.setattr(most, 2 * 16 * NUMBER)
     assert [len(part) for part in mixture._parts(points)] == [2, 2, 2, 1]
     parts = mixture.mean(points), *mixture.mean_and_deviation(points)
     torch.testing.assert_close(parts, whole, rtol=1e-12, atol=1e-12)

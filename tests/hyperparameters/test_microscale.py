@@ -56,7 +56,7 @@ def test_moments_are_those_of_the_mixture_over_shares():
     given = [MODE.given(*sample, share).at(points) for sample, share in pairs]
     means = torch.stack([one.mean for one in given])
     variances = torch.stack([one.variance for one in given])
-    mean, deviation = Mixture([MODE], shares).mean_and_deviation(points)
+    mean, deviation = Mixture([MODE], shares).process.mean_and_deviation(points)
     torch.testing.assert_close(mean, means.mean(0))
     mixture = (variances.mean(0) + means.var(0, correction=0)) * MODE.inflation
     torch.testing.assert_close(deviation.square(), mixture)
@@ -64,7 +64,7 @@ def test_moments_are_those_of_the_mixture_over_shares():
 
 def test_the_covariance_of_several_values_is_that_of_the_mixture():
     shares = torch.linspace(0.0, 0.9, SAMPLES, dtype=torch.float64)
-    points, mixture = torch.from_numpy(NEW), Mixture([MODE], shares)
+    points, mixture = torch.from_numpy(NEW), Mixture([MODE], shares).process
     pairs = zip(MODE.samples, shares.tolist(), strict=True)
     given = [MODE.given(*sample, share).at(points) for sample, share in pairs]
     second = sum(one.covariance + torch.outer(one.mean, one.mean) for one in given) / SAMPLES
@@ -153,7 +153,7 @@ def test_intervals_of_a_fit_allow_for_it_until_replicates_show_noise():
         data = TrainingData(points, torch.from_numpy(rewards), *bounds)
         fitted = HyperparameterFit().fit(data)
         fits = (HyperparameterFit(), HyperparameterFit(microscale=0.5))
-        found = [fit.uncertainty(fitted, data).mean_and_deviation(new)[1] for fit in fits]
+        found = [fit.uncertainty(fitted, data).process.mean_and_deviation(new)[1] for fit in fits]
         plain, wider = (deviation.square() for deviation in found)
         more.append(float(wider - plain) / 0.3**2)
     assert 0.3 < more[0] < 0.7

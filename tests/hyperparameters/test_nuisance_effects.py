@@ -107,7 +107,7 @@ def test_drawn_functions_have_the_moments_of_the_mixture(effects):
     model = MODEL if effects else MODEL.moved_to(MODEL.logs)
     evidence = Evidence(POINTS, REWARDS, GROUP, 2.5, LENGTHSCALE_PRIORS["long"], effects=effects)
     mode = PosteriorMode(evidence, model, WEIGHTS, dof=4.0)
-    mixture = Mixture([mode])
+    mixture = Mixture([mode]).process
     new = torch.tensor([[0.2, 0.4], [0.9, 0.1], [0.2, 0.4]], dtype=torch.float64)
     drawn = mixture.draws(new, 64_000, torch.Generator().manual_seed(0))
     mean, deviation = mixture.mean_and_deviation(new)

@@ -84,6 +84,8 @@ def test_diagnostics_are_of_their_own_round(space: Any, make: Any) -> None:
     assert len({info.diagnostics for info in held}) == 9
 
 
+@pytest.mark.slow
+@pytest.mark.daily(4)
 @each_space
 @each_algorithm
 def test_a_look_changes_nothing(space: Any, make: Any) -> None:

@@ -38,6 +38,7 @@ def bench(tmp_path, monkeypatch):
     return lambda *given: " ".join([sys.executable, "bench.py", *map(str, given)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("values", [[1.0, 2.0, 4.0, 8.0, 16.0, 1e9], [-1e9, 0.0, 1.0, 1.1, 2, 3]])
 def test_the_capital_is_one_on_average_whatever_the_noise(values):
     capitals = [

@@ -178,6 +178,7 @@ def test_without_a_measurement_of_the_defaults_all_is_measured_alone(write_study
     assert [companion_of(trial) for trial in all_of(study_trials)] == [None] * 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("each", "pairs"), [((1.0,), False), ((1.0, 1.7, 0.6, 2.5, 1.2), True)], ids=["quiet", "busy"]
 )

@@ -111,6 +111,7 @@ def test_a_run_measures_all_objectives(write: Callable[..., Path], tmp_path: Pat
     assert len(open_study(again).state().front) == len(rows)
 
 
+@pytest.mark.slow
 def test_a_preference_chooses_from_the_front(measured: OpenedStudy) -> None:
     path = measured.study_file.path
     compromise = json.loads(surefoot("recommend", path, "--json"))
@@ -126,6 +127,7 @@ def test_a_preference_chooses_from_the_front(measured: OpenedStudy) -> None:
     assert "Warning: no measured configuration keeps" in warned
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong", ["cost>=2", "cost", "price<=2", "cost<=much"])
 def test_a_preference_is_a_limit_of_an_objective(measured: OpenedStudy, wrong: str) -> None:
     told = surefoot("recommend", measured.study_file.path, "--prefer", wrong, code=2)

@@ -107,7 +107,8 @@ def case(risk: Risk, weights: object = WEIGHTS, pending: bool = False):
             dense = dense.told(pair, dense(pair[None])[0][0])
     optimizer = sf.Optimizer(joint, kernel, risk=Mean())
     optimizer.tell_all(pairs[:, :1], rewards, pairs[:, 1:])
-    belief = replace(optimizer.belief(), posterior=posterior, risk=risk)
+    belief = optimizer.belief()
+    belief = replace(belief, band=replace(belief.band, posterior=posterior), risk=risk)
     assert torch.equal(belief.designs, doubles(designs[:, None]))
     return belief.sampled(2, torch.Generator()), dense
 

@@ -131,6 +131,7 @@ def test_a_stored_trial_that_is_truncated_is_named_before_anything_runs(tmp_path
     run(EXPERIMENT, plan(tmp_path))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [

@@ -16,6 +16,7 @@ from surefoot_experiments.harness.trial import Trial
 FIRST = np.linspace(0.0, 1.0, 2001)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("function", "rest", "reference", "area"),
     [(dtlz2, 0.5, (1.5, 1.5), 2.25 - np.pi / 4), (zdt1, 0.0, (1.0, 1.0), 2.0 / 3.0)],

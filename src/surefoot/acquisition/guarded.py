@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from surefoot._internal import checks
 from surefoot.acquisition.lacing import Lacing, check_lacing
 from surefoot.acquisition.policy import Policy, ScorePolicy, UpperConfidenceBound, as_policy
 from surefoot.acquisition.scores import PolicyState, ScoreRule
 from surefoot.beliefs import Belief
-from surefoot.beliefs.band import SYMMETRIC
+from surefoot.beliefs.band import Band
 from surefoot.beliefs.estimands import Ends
 from surefoot.estimators import Constants, Estimator
-from surefoot.regression.observations import Pull
 from surefoot.regression.posterior import FeaturePosterior
 from surefoot.regression.units import RewardUnits
 from surefoot.risks import Risk
@@ -76,16 +77,9 @@ class BoundsOf:
         estimate, _ = self.estimator.estimate(state, sample)
         progress = replace(outcome.progress, threshold=estimate.threshold, spent=estimate.spent)
         embedding, theta = belief.posterior.embedding, estimate.coefficients
-        proved = replace(
-            belief,
-            posterior=FeaturePosterior(embedding, sample.factor, theta),
-            width=float(self.width(progress)),
-            band=SYMMETRIC,
-        )
-        pending = belief.pending.by_id.values()
-        return proved.with_pending(
-            [Pull(one.location.point, one.location.arm, one.missing) for one in pending]
-        )
+        posterior = FeaturePosterior(embedding, sample.factor, theta)
+        band = Band(posterior, float(self.width(progress)))
+        return replace(belief, band=band.with_pending(belief.pending.pulls))
 
 
 @dataclass(frozen=True)
@@ -151,35 +145,57 @@ class Guarded:
     def choose(self, belief: Belief, among: list[Location] | None, state: PolicyState) -> Location:
         """The choice of the policy if it is certified, else that of the upper confidence bound."""
         width = min(belief.width, self.heuristic(belief.outcome.progress))
-        chosen = as_policy(self.policy).choose(replace(belief, width=width), among, state)
+        chosen = as_policy(self.policy).choose(belief.of_width(width), among, state)
         proved = self.bounds(belief)
-        optimistic = self._optimistic.choose(proved, among, state)
-        return chosen if self._certifies(proved, optimistic, chosen) else optimistic
+        at, optimistic = proved.represented, partial(self._optimistic.choose, proved, among, state)
+        if among is None and _has_table(at):  # by which the largest bound is known
+            with torch.no_grad():
+                _, lower, upper = at.risks(at.space.design.points)  # type: ignore[union-attr]
+            arm = chosen.design_arm
+            certified = self._certifies(at, chosen, upper.max(), lower[arm], upper[arm])
+            return chosen if certified else optimistic()
+        best = optimistic()
+        with torch.no_grad():
+            _, lower, upper = _risks(at, [best, chosen])
+        return chosen if self._certifies(at, chosen, upper[0], lower[1], upper[1]) else best
 
     @property
     def _optimistic(self) -> ScorePolicy:
         return ScorePolicy(lacing=self.lacing)
 
-    def _certifies(self, belief: Belief, best: Location, chosen: Location) -> bool:
-        """Whether the regret of a choice is at most 1 + c times the width of its bounds."""
-        belief = belief.represented
-        with torch.no_grad():
-            _, lower, upper = _risks(belief, [best, chosen])
-            reach = upper[1] - lower[1]
-            if chosen.environment is not None:
-                z = chosen.environment.unsqueeze(0).to(upper)
+    def _certifies(
+        self, belief: Belief, chosen: Location, largest: Tensor, lower: Tensor, upper: Tensor
+    ) -> bool:
+        """Whether the regret of a choice is at most 1 + c times the width of its bounds.
+
+        Args:
+            belief: The belief whose bounds certify.
+            chosen: The choice.
+            largest: The largest upper bound of a risk.
+            lower: Lower bound of the risk of the choice.
+            upper: Its upper bound.
+        """
+        reach = upper - lower
+        if chosen.environment is not None:
+            z = chosen.environment.unsqueeze(0).to(upper)
+            with torch.no_grad():
                 at = belief.bounds(chosen.design.unsqueeze(0), z)
-                reach = (at.upper - at.lower)[0, 0]
-        return bool(upper[0] - lower[1] <= (1.0 + self.slack) * reach)
+            reach = (at.upper - at.lower)[0, 0]
+        return bool(largest - lower <= (1.0 + self.slack) * reach)
+
+
+def _has_table(belief: Belief) -> bool:
+    """Whether bounds at all designs are looked up at once."""
+    design = belief.space.design
+    if not isinstance(design, Arms):
+        return False
+    return belief.posterior.tabulates(belief.space.inputs(design.points, belief.z))
 
 
 def _risks(belief: Belief, locations: list[Location]) -> Ends:
     """Risks of mean and bounds (n,) at the designs of locations; all arms at once are looked up."""
-    design = belief.space.design
-    if not isinstance(design, Arms):
-        return belief.risks(torch.stack([location.design for location in locations]))
-    rows = [location.design_arm for location in locations]
-    if not belief.posterior.tabulates(belief.space.inputs(design.points, belief.z)):
-        return belief.risks(design.points[rows])
-    mean, lower, upper = belief.risks(design.points)
-    return mean[rows], lower[rows], upper[rows]
+    if _has_table(belief):
+        rows = [location.design_arm for location in locations]
+        mean, lower, upper = belief.risks(belief.space.design.points)  # type: ignore[union-attr]
+        return mean[rows], lower[rows], upper[rows]
+    return belief.risks(torch.stack([location.design for location in locations]))

@@ -27,8 +27,10 @@ from surefoot.types import InvalidInput
 _LEAST_SHARE = 1e-9  # of the prior variance: of that size are variances by rounding
 _LEAST_WEIGHT = 1e-3  # of an objective in a direction
 _BEYOND = (0.1, 1.0)  # of the extent of the front, the least and most to the reference point
+_WHOLE = 0.5  # share of the rounds whose reference point is beyond all that was measured
 _SLIGHTLY, _CLEARLY = 0.05, 0.2  # differences, as shares of the extent of the front
-_TINY = 1e-300  # improvement whose logarithm is finite
+_TINY = 1e-300  # number whose logarithm is finite
+_SMOOTH = 1e-4  # improvement, in extents of the front, below which it is smoothed
 
 
 @dataclass(frozen=True)
@@ -43,12 +45,14 @@ class HypervolumeImprovement:
         E_\lambda \Bigl[\max_i \min_j \frac{(f_j(x_i) - r_j)_+^k}{\lambda_j^k}\Bigr],
 
     so that nothing is decomposed into boxes, whatever the number k of objectives. The reference
-    point r is the worst value of each objective on the front of the posterior means, and beyond by
-    a share of the front's extent that is drawn in each round, from a tenth to all of it: a close
-    one is for the middle of the front, a far one for its ends. Points that are slightly better in
-    one objective and clearly worse in all others do not count: else the search would be for the
-    ends of the front. What is within the posterior's deviation is slight, and no extent: where
-    points differ in one objective alone, the front is not theirs.
+    point r is drawn in each round. In half of the rounds it is the worst value of each objective
+    on the front of the posterior means, and beyond by a share of the front's extent, from a tenth
+    to all of it: a close one is for the middle of the front, a far one for its ends. Points that
+    are slightly better in one objective and clearly worse in all others do not count: else the
+    search would be for the ends of the front. What is within the posterior's deviation is slight,
+    and no extent: where points differ in one objective alone, the front is not theirs. In the other
+    rounds the reference point is the worst of all means, and a tenth of their range beyond, so that
+    a search whose front is short or a point so far leaves it.
 
     Constraints count with the probability that they hold; the front is that of points where it is
     likely that they do.
@@ -117,15 +121,15 @@ class HypervolumeImprovement:
         drawn = [_Drawn.of(one, self.samples, self.scale, generator) for one in front.objectives]
         power, feasible = len(drawn), belief.feasible
 
-        def lengths(points: Tensor) -> Tensor:  # (s, n, directions)
-            return front.lengths(torch.stack([one(points) for one in drawn], -1)).clamp_min(0.0)
+        def volumes(points: Tensor) -> Tensor:  # (s, n, directions)
+            lengths = front.lengths(torch.stack([one(points) for one in drawn], -1))
+            return lengths * lengths.abs().pow(power - 1)
 
         with torch.no_grad():
-            best = lengths(front.sites).amax(1, keepdim=True).pow(power)
+            best = volumes(front.sites).amax(1, keepdim=True)
 
         def score(points: Tensor) -> Tensor:
-            gains = (lengths(points).pow(power) - best).clamp_min(0.0).mean((0, 2))
-            value = gains.clamp_min(_TINY).log()
+            value = _smooth_positive(volumes(points) - best).mean((0, 2)).log()
             return value if feasible.is_certain else value + feasible(points).clamp_min(_TINY).log()
 
         return score
@@ -139,17 +143,17 @@ class _Front:
         objectives: Beliefs of the objectives.
         sites: Points (S, d), measured or pending, where constraints probably hold.
         means: Posterior means (S, k) there.
-        deviations: Posterior deviations (S, k) there.
         weights: Directions (m, k), of unit length.
-        beyond: How far the reference point is beyond the front, as a share of its extent.
+        reference: The reference point (k,).
+        extent: Units (k,) of the objectives.
     """
 
     objectives: Sequence[OutcomeBelief]
     sites: Tensor
     means: Tensor
-    deviations: Tensor
     weights: Tensor
-    beyond: float
+    reference: Tensor
+    extent: Tensor
 
     @classmethod
     def of(cls, belief: Belief, directions: int, generator: torch.Generator) -> _Front:
@@ -160,14 +164,18 @@ class _Front:
             means, deviations = (torch.stack(each, -1) for each in zip(*moments, strict=True))
         weights = _directions(directions, len(objectives), generator)
         least, most = _BEYOND
-        drawn = float(torch.rand((), dtype=torch.float64, generator=generator))
-        beyond = least * (most / least) ** drawn
-        return cls(objectives, sites, means, deviations, weights.to(means), beyond)
+        whole, beyond = torch.rand(2, dtype=torch.float64, generator=generator).tolist()
+        if whole < _WHOLE:
+            worst, extent = means.amin(0), _extent(means)
+            share = least
+        else:
+            worst, extent = _ends(means, deviations)
+            share = least * (most / least) ** beyond
+        return cls(objectives, sites, means, weights.to(means), worst - share * extent, extent)
 
     def lengths(self, values: Tensor) -> Tensor:
         """Distances (..., m) from the reference point that values (..., k) dominate."""
-        reference, extent = self._frame
-        return (((values - reference) / extent).unsqueeze(-2) / self.weights).amin(-1)
+        return (((values - self.reference) / self.extent).unsqueeze(-2) / self.weights).amin(-1)
 
     def closeness(self, points: Tensor) -> Tensor:
         """How far points (n, d) are from the front of the means: 0 on it, else negative."""
@@ -177,18 +185,6 @@ class _Front:
     @cached_property
     def _longest(self) -> Tensor:
         return self.lengths(self.means).amax(0)
-
-    @cached_property
-    def _frame(self) -> tuple[Tensor, Tensor]:
-        """The reference point (k,) and the extent (k,) of the front."""
-        on_front = torch.from_numpy(non_dominated(-self.means.cpu().numpy()))
-        front, whole = self.means[on_front], _extent(self.means)
-        resolved = self.deviations[on_front].mean(0)
-        while (worst := _hardly_better(front, _LEAST_WEIGHT * whole, resolved)) is not None:
-            front = torch.cat([front[:worst], front[worst + 1 :]])
-        extent = _extent(front)
-        extent = torch.where(extent > torch.maximum(_LEAST_WEIGHT * whole, resolved), extent, whole)
-        return front.amin(0) - self.beyond * extent, extent
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,6 +240,30 @@ def _directions(number: int, size: int, generator: torch.Generator) -> Tensor:
         weights = torch.special.ndtri(0.5 + 0.5 * uniform)
         weights = weights / weights.norm(dim=-1, keepdim=True)
     return weights.clamp_min(_LEAST_WEIGHT)
+
+
+def _smooth_positive(gains: Tensor) -> Tensor:
+    """Positive part of gains, with a tail where there is none.
+
+    Else no point is better than another where no drawn function improves on the front, and the
+    choice is arbitrary (Ament et al. 2023, "Unexpected improvements to expected improvement").
+    """
+    return 0.5 * (gains + (gains.square() + 4.0 * _SMOOTH**2).sqrt())
+
+
+def _ends(means: Tensor, deviations: Tensor) -> tuple[Tensor, Tensor]:
+    """The worst values (k,) on the front of means (n, k), and its extent (k,).
+
+    The extent of all means where that of the front is within the deviations (n, k).
+    """
+    on_front = torch.from_numpy(non_dominated(-means.cpu().numpy()))
+    front, whole = means[on_front], _extent(means)
+    resolved = deviations[on_front].mean(0)
+    while (worst := _hardly_better(front, _LEAST_WEIGHT * whole, resolved)) is not None:
+        front = torch.cat([front[:worst], front[worst + 1 :]])
+    extent = _extent(front)
+    extent = torch.where(extent > torch.maximum(_LEAST_WEIGHT * whole, resolved), extent, whole)
+    return front.amin(0), extent
 
 
 def _hardly_better(front: Tensor, least: Tensor, resolved: Tensor) -> int | None:

@@ -105,9 +105,9 @@ class UpperConfidenceBound:
             belief = on_best_level(belief)
             belief = belief.integrated(belief.outcome.uncertainty.smooth)
         space = belief.space
-        posterior = belief.predictive
+        posterior = belief.band.predictive
         tabulated = isinstance(space, Arms) and isinstance(posterior, FoundArms)
-        if tabulated and belief.band is SYMMETRIC and belief.feasible.is_certain:
+        if tabulated and belief.band.shape is SYMMETRIC and belief.feasible.is_certain:
             return ArmBound(space, posterior, belief.width)  # type: ignore[arg-type]
         return lambda x: belief.bound(x, belief.width)
 

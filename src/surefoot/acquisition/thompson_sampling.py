@@ -75,7 +75,7 @@ class ThompsonSampling:
         """The score of one round, whose function is drawn here."""
         posterior, prior = belief.posterior, belief.outcome.prior
         if self.by_width:
-            path = belief.band.draw(posterior, belief.width, self.scale, generator, prior)
+            path = belief.band.draw(self.scale, generator, prior)
         else:
             path = posterior.of_rewards.path(generator, prior, self.scale)
         drawn = path if belief.success.is_certain else _discounted(path, belief.success, belief)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import torch
 
 from surefoot.acquisition import Plan, Policy, ScoreRule, UpperConfidenceBound
-from surefoot.algorithms._defaults import placed, width_or
+from surefoot.algorithms._defaults import optimism, placed, width_or
 from surefoot.estimators import Estimator, LeastSquares
 from surefoot.features import LeverageSampling, Nystrom
 from surefoot.optimizer import Optimizer
@@ -31,7 +31,7 @@ def bkb(
     inclusion: Literal["per-pull", "per-arm"] = "per-pull",
     estimator: Estimator | None = None,
     width: Width | None = None,
-    policy: Policy | ScoreRule = UpperConfidenceBound(),
+    policy: Policy | ScoreRule | None = None,
     ridge: float = 1.0,
     scale: float = 1.0,
     seed: int = 0,
@@ -41,7 +41,8 @@ def bkb(
 
     Every pull is in the dictionary with probability :math:`\min(1, \bar q \sigma^2/\lambda)`. The
     first arm is drawn uniformly. On a `Box` the next point is found by gradients through the
-    sketch, from many starts.
+    sketch, from many starts. The bounds are proved, and points are chosen by the narrower width
+    `widths.srinivas(delta)` as long as they certify it (`acquisition.Guarded`).
 
     Args:
         space: `Arms` or `Box`.
@@ -56,11 +57,11 @@ def bkb(
         accuracy: Relative accuracy epsilon of the sketched variance.
         inclusion: "per-pull" gives an arm of n pulls n chances, "per-arm" a single one.
         estimator: Estimator of the coefficients; least squares by default.
-        width: The width in place of `widths.dual_mixture`, whose bounds hold for any dictionary and
-            are narrower than those of Theorem 2, `widths.bkb`; for another estimator, of
-            `widths.sketch_determinant`.
-        policy: The policy in place of the upper confidence bound; `ThompsonSampling()` draws a
-            function from the posterior, including the residual of the sketch.
+        width: The width in place of `widths.dual_mixture`, by which alone points are chosen. Its
+            bounds hold for any dictionary and are narrower than those of Theorem 2, `widths.bkb`;
+            for another estimator that is `widths.sketch_determinant`.
+        policy: The policy in place of the guarded one; `ThompsonSampling()` draws a function from
+            the posterior, including the residual of the sketch.
         ridge: Regularisation lambda, in squared reward units.
         scale: Factor of that width; with less than 1 no theorem holds.
         seed: Seed of all random choices.
@@ -89,6 +90,8 @@ def bkb(
         oversampling, "every-round", 2.0, inclusion, horizon, delta, accuracy
     )
     bounds = dual_mixture if estimator is None else sketch_determinant  # least squares only
+    if policy is None:
+        policy = optimism(proved=width is None and estimator is None, delta=delta)
     return Optimizer(
         placed(space, device),
         kernel,

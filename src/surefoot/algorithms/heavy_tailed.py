@@ -8,7 +8,7 @@ import torch
 
 from surefoot import kernels
 from surefoot._internal import checks
-from surefoot.algorithms._defaults import optimism, placed, warn_if_vacuous, width_or
+from surefoot.algorithms._defaults import optimism, placed, width_or
 from surefoot.estimators import AdaptiveTruncation, Truncation, TuningFreeTruncation
 from surefoot.features import Exact, Features, LeverageSampling, Nystrom, QuadratureFourier
 from surefoot.optimizer import Optimizer
@@ -81,8 +81,6 @@ def tgp_ucb(
     """
     _require_bounded(kernel, space)
     bounds = width_or(width, scale, truncated_uniform(moment, norm_bound, delta, scale))
-    if width is not None:
-        warn_if_vacuous(bounds, kernel, as_space(space), ridge, norm_bound, None)
     return Optimizer(
         placed(space, device),
         kernel,
@@ -178,7 +176,6 @@ def ata_gp_ucb(
         theorem = adaptive_nystrom(moment, norm_bound, delta, scale, horizon, accuracy)
     unions = 4 if features == "nystrom" else 2
     bounds = width_or(width, scale, theorem)
-    warn_if_vacuous(bounds, kernel, as_space(space), ridge, norm_bound, horizon)
     return Optimizer(
         placed(space, device),
         kernel,

@@ -1,17 +1,19 @@
-"""Confidence bands: the bounds of the function at each point, given its posterior."""
+"""Confidence bands: a posterior, with bounds of its function at each point."""
 
 from __future__ import annotations
 
 import math
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
 
 from surefoot.estimators import Estimate
+from surefoot.hyperparameters import CERTAIN_HYPERPARAMETERS, Uncertainty
 from surefoot.regression.draws import Path
 from surefoot.regression.observations import Pull
 from surefoot.regression.posterior import Posterior, Predictive
@@ -40,8 +42,8 @@ class BandEnds(NamedTuple):
     upper: Tensor
 
 
-class Band(Protocol):
-    """Bounds of the function at each point."""
+class Shape(Protocol):
+    """Bounds of a function at each point, given its posterior and a width."""
 
     def ends(self, posterior: Predictive, width: float, points: Tensor) -> BandEnds:
         """Mean and bounds at points (n, d), differentiable.
@@ -98,6 +100,49 @@ class Symmetric:
 
 
 SYMMETRIC = Symmetric()
+
+
+@dataclass(frozen=True, eq=False)
+class Band:
+    """Posterior of a function, with bounds of it at each point.
+
+    Args:
+        posterior: The posterior, conditioned on pending pulls if there are any.
+        width: Multiplier beta of the standard deviation in the bounds.
+        shape: The bounds at each point, given the posterior and the width.
+        uncertainty: Uncertainty of the hyperparameters that mean and deviation are integrated over.
+        pulls: Pending pulls that the posterior is conditioned on.
+    """
+
+    posterior: Posterior
+    width: float
+    shape: Shape = SYMMETRIC
+    uncertainty: Uncertainty = CERTAIN_HYPERPARAMETERS
+    pulls: Sequence[Pull] = ()
+
+    @cached_property
+    def predictive(self) -> Predictive:
+        """The posterior, integrated over the hyperparameters."""
+        return self.uncertainty.over(self.posterior, self.pulls)
+
+    def ends(self, points: Tensor) -> BandEnds:
+        """Mean and bounds at points (n, d), differentiable."""
+        return self.shape.ends(self.predictive, self.width, points)
+
+    def bound(self, points: Tensor, share: float) -> Tensor:
+        """Mean plus a share of the distance of the upper bound, of the lower one if negative."""
+        return self.shape.bound(self.predictive, self.width, points, share)
+
+    def draw(self, scale: float, generator: torch.Generator, prior: PriorDraw) -> Path:
+        """A function as far from the mean as the bounds, see `Shape.draw`."""
+        return self.shape.draw(self.posterior, self.width, scale, generator, prior)
+
+    def with_pending(self, pulls: Sequence[Pull]) -> Band:
+        """The band whose deviation is conditioned on pulls without rewards."""
+        if not pulls:
+            return self
+        updated = self.posterior.updated(pulls)
+        return replace(self, posterior=updated, pulls=(*self.pulls, *pulls))
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,8 +280,8 @@ def narrowed(
     regressions: Sequence[Regression],
     sample: Sample,
     progress: Progress,
-) -> Band:
-    """The band of a rule, or the symmetric one, with a warning, where the rewards contradict it.
+) -> Shape:
+    """The bounds of a rule, or symmetric ones, with a warning, where the rewards contradict it.
 
     Args:
         rule: The rule.

@@ -16,7 +16,7 @@ from surefoot._internal.estimands import ESTIMANDS, Estimand
 from surefoot._internal.html import as_html
 from surefoot._internal.process_settings import with_own_settings
 from surefoot.beliefs import gains
-from surefoot.beliefs.band import SYMMETRIC, Band, BandEnds
+from surefoot.beliefs.band import Band, BandEnds
 from surefoot.beliefs.constraints import NO_CONSTRAINTS, ConstraintBeliefs
 from surefoot.beliefs.differences import difference_of, difference_of_transformed
 from surefoot.beliefs.estimands import LOCATION, Ends, RewardFunctional, estimand_of
@@ -24,10 +24,9 @@ from surefoot.beliefs.intervals import CONFIDENCE_BOUNDS, Interval
 from surefoot.beliefs.probability import CERTAIN, Probability, Score
 from surefoot.beliefs.shared_values import NOTHING_SHARED, SharedValues
 from surefoot.estimators.student_t import OUTLIER_WEIGHT
-from surefoot.hyperparameters import CERTAIN_HYPERPARAMETERS, Uncertainty
 from surefoot.regression.draws import Path
 from surefoot.regression.observations import Pull
-from surefoot.regression.posterior import Moments, Posterior, Predictive
+from surefoot.regression.posterior import Moments, Posterior
 from surefoot.regression.transforms import UNCHANGED, Chain
 from surefoot.risks.on_space import on_space
 from surefoot.risks.risk import Risk, support_only
@@ -38,7 +37,7 @@ from surefoot.types import InvalidInput
 
 if TYPE_CHECKING:
     from surefoot.beliefs.outcome import OutcomeBelief
-    from surefoot.hyperparameters import Contrast, CrossValidation, Fitted
+    from surefoot.hyperparameters import Contrast, CrossValidation, Fitted, Uncertainty
     from surefoot.regression.observations import Observations
 
 _STRIP = 2**18  # numbers in temporary arrays: larger ones do not fit the cache
@@ -80,8 +79,7 @@ class Belief:
         space: Domain to choose from.
         risk: Risk over the environment that is maximised, `Mean()` without one.
         outcome: Belief of the objective.
-        posterior: Posterior of the function, conditioned on pending queries if there are any.
-        width: Multiplier beta of the standard deviation in the bounds.
+        band: Its posterior with bounds, conditioned on pending queries if there are any.
         pending: Pending queries that the posterior is conditioned on.
         measured: Distinct designs (D, dx) that were measured, on a `Joint` space; else empty.
         success: Probability (n,) that measuring at model inputs (n, d) succeeds.
@@ -93,8 +91,6 @@ class Belief:
         shared_failures: Values that failed measurements share, and no success has.
         z: Values (m, dz) that represent the environment; see `sampled`.
         weights_of_z: Their probabilities (m,), or a function of designs; see `weights_at`.
-        band: The bounds at each point, given mean, deviation and width.
-        uncertainty: Uncertainty of the hyperparameters that mean and deviation are integrated over.
 
     Example:
         >>> import surefoot as sf
@@ -109,8 +105,7 @@ class Belief:
     space: Arms | Box | Joint
     risk: Risk
     outcome: OutcomeBelief
-    posterior: Posterior
-    width: float
+    band: Band
     pending: PendingQueries = field(default_factory=PendingQueries)
     measured: Tensor = _NONE
     success: Probability = CERTAIN
@@ -122,8 +117,6 @@ class Belief:
     shared_failures: SharedValues = NOTHING_SHARED
     z: Tensor = NO_ENVIRONMENT.points
     weights_of_z: Tensor | WeightFunction = NO_ENVIRONMENT.weights
-    band: Band = SYMMETRIC
-    uncertainty: Uncertainty = CERTAIN_HYPERPARAMETERS
 
     __repr__ = brief
 
@@ -143,6 +136,16 @@ class Belief:
             "unstable configurations": len(self.unstable) or None,
             "pending queries": len(self.pending) or None,
         }
+
+    @property
+    def posterior(self) -> Posterior:
+        """Posterior of the transformed function, at the most likely hyperparameters."""
+        return self.band.posterior
+
+    @property
+    def width(self) -> float:
+        """Multiplier beta of the standard deviation in the bounds."""
+        return self.band.width
 
     # Predictions
 
@@ -273,7 +276,7 @@ class Belief:
         with torch.no_grad():
             covariance = self.outcome.integrated.joint(pair).covariance
             # Each alone, so that a design does not differ from itself by rounding.
-            mean = torch.cat([reported.predictive.mean(one) for one in pair.split(1)])
+            mean = torch.cat([reported.band.predictive.mean(one) for one in pair.split(1)])
             if self.outcome.transform.is_affine:
                 ends = difference_of(mean, covariance, reported.width)
             else:
@@ -420,26 +423,19 @@ class Belief:
         seen = self.space.seen
         arms = [seen.locate(point).arm for point in x]
         outcome = self.outcome.conditioned(x, y, arms)
-        return replace(
-            self,
-            outcome=outcome,
-            posterior=outcome.posterior,
-            width=outcome.width,
-            band=outcome.band,
-        )
+        return replace(self, outcome=outcome, band=outcome.band)
 
     def with_pending(self, pulls: Sequence[Pull]) -> Belief:
         """The belief whose variance is conditioned on measurements without rewards."""
-        return replace(self, posterior=self.posterior.updated(pulls))
+        return replace(self, band=self.band.with_pending(pulls))
 
     def integrated(self, uncertainty: Uncertainty) -> Belief:
         """The belief whose mean and deviation are integrated over the hyperparameters."""
-        return replace(self, uncertainty=uncertainty)
+        return replace(self, band=replace(self.band, uncertainty=uncertainty))
 
-    @cached_property
-    def predictive(self) -> Predictive:
-        """The posterior by which designs are scored, integrated over the uncertainty."""
-        return self.uncertainty.over(self.posterior)
+    def of_width(self, width: float) -> Belief:
+        """The belief whose bounds have another width."""
+        return replace(self, band=replace(self.band, width=width))
 
     def under(self, risk: Risk) -> Belief:
         """The belief of another risk over the environment."""
@@ -466,8 +462,6 @@ class Belief:
         return replace(
             self,
             outcome=outcome,
-            posterior=outcome.posterior,
-            width=outcome.width,
             band=outcome.band,
             units=units,
             estimand=estimand_of(self.estimand.name, lambda: outcome.residuals),
@@ -616,7 +610,7 @@ class Belief:
 
     def mean(self, x: Tensor) -> Tensor:
         """The risk of the posterior mean (n,) at designs x (n, dx), differentiable."""
-        return self.bound(x, 0.0) if self.space.has_environment else self.predictive.mean(x)
+        return self.bound(x, 0.0) if self.space.has_environment else self.band.predictive.mean(x)
 
     def bounds(self, x: Tensor, z: Tensor | None = None) -> Bounds:
         """Bounds for every design (n, dx) with every z (m, dz), differentiable in both."""
@@ -629,7 +623,7 @@ class Belief:
 
     def ends(self, points: Tensor) -> BandEnds:
         """Mean, lower and upper bound (n,) at model inputs (n, d), failures aside."""
-        return self.band.ends(self.predictive, self.width, points)
+        return self.band.ends(points)
 
     def risks(self, x: Tensor) -> Ends:
         """The risks of mean, lower and upper bound (n,) at designs x (n, dx)."""
@@ -653,10 +647,10 @@ class Belief:
     @cached_property
     def _at_sites(self) -> tuple[Tensor, Tensor]:
         seen = self.space.seen
-        if not isinstance(seen, Arms) or not self.predictive.tabulates(seen.points):
-            return self.predictive.mean_and_deviation(self.sites)
+        if not isinstance(seen, Arms) or not self.band.predictive.tabulates(seen.points):
+            return self.band.predictive.mean_and_deviation(self.sites)
         arms = torch.tensor([*self.observations.arms, *self.pending.arms])
-        mean, deviation = self.predictive.mean_and_deviation(seen.points)
+        mean, deviation = self.band.predictive.mean_and_deviation(seen.points)
         return mean[arms], deviation[arms]
 
     def _bound(self, x: Tensor, width: float, chance: Probability) -> Tensor:
@@ -667,10 +661,10 @@ class Belief:
 
     def _shifted(self, points: Tensor, width: float, below: float, chance: Probability) -> Tensor:
         if width == 0.0:  # a small part of the time where it is integrated
-            bound = self.predictive.mean(points)
+            bound = self.band.predictive.mean(points)
         else:
             share = width / self.width if self.width > 0.0 else 0.0
-            bound = self.band.bound(self.predictive, self.width, points, share)
+            bound = self.band.bound(points, share)
         return bound if chance.is_certain else self._discounted(chance(points), bound, below)
 
     def _discounted(self, chance: Tensor, bound: Tensor, width: float) -> Tensor:
@@ -694,7 +688,7 @@ class Belief:
     def _chunks(self, x: Tensor) -> tuple[Tensor, ...]:
         """Designs in chunks that bound the size of arrays over z's and features."""
         space = self.space
-        if space.lists(x, self.z) and self.predictive.tabulates(space.inputs(x, self.z)):
+        if space.lists(x, self.z) and self.band.predictive.tabulates(space.inputs(x, self.z)):
             return (x,)
         each = len(self.z) * max(self.posterior.embedding.dimension, 1)
         return x.split(max(1, _STRIP // each))

@@ -9,7 +9,6 @@ import torch
 
 from surefoot.beliefs.constraints import AT_ZERO, ConstraintBeliefs
 from surefoot.hyperparameters import HyperparameterFit
-from surefoot.regression.observations import Pull
 from surefoot.regression.transforms import Levels
 
 if TYPE_CHECKING:
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from surefoot.beliefs.model import Hyperparameters
     from surefoot.beliefs.outcome import OutcomeBelief
     from surefoot.regression.observations import Observations
-    from surefoot.spaces.pending import PendingQuery
 
 ON_IT = "on the best level"
 """Name of the constraint."""
@@ -66,11 +64,10 @@ def on_best_level(belief: Belief) -> Belief:
     level = _fitted(outcome, outcome.observations.among(on_it), outcome.model.hyperparameters)
     sides = outcome.observations.with_rewards(torch.where(on_it, 1.0, -1.0).double())
     margin = _with_pending(_fitted(outcome, sides, _SIDES), belief)
-    waiting = [Pull(one.location.point, one.location.arm, one.missing) for one in _waiting(belief)]
     return replace(
         belief,
         outcome=level,
-        posterior=level.posterior.updated(waiting) if waiting else level.posterior,
+        band=level.band.with_pending(belief.pending.pulls),
         constraints=ConstraintBeliefs(
             {**known.limits, ON_IT: AT_ZERO},
             lambda: {**known.outcomes, ON_IT: margin},
@@ -78,7 +75,6 @@ def on_best_level(belief: Belief) -> Belief:
             known.objectives,
         ),
         unstable_sites=belief.unstable_sites[:0],
-        band=level.band,
     )
 
 
@@ -92,14 +88,10 @@ def _fitted(
 
 def _with_pending(margin: OutcomeBelief, belief: Belief) -> OutcomeBelief:
     """The belief of the side of an edge as if pending queries were on the more probable one."""
-    locations = [one.location for one in _waiting(belief)]
-    if not locations:
+    waiting = belief.pending.pulls
+    if not waiting:
         return margin
-    points = torch.stack([one.point for one in locations])
+    points = torch.stack([one.point for one in waiting])
     with torch.no_grad():
         sides = torch.where(margin.posterior.mean(points) >= 0.0, 1.0, -1.0).double()
-    return margin.conditioned(points, sides, [one.arm for one in locations])
-
-
-def _waiting(belief: Belief) -> list[PendingQuery]:
-    return list(belief.pending.by_id.values())
+    return margin.conditioned(points, sides, [one.arm for one in waiting])

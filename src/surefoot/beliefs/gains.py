@@ -45,7 +45,7 @@ def largest(belief: Belief, over: Tensor) -> Tensor:
         return torch.full((_DRAWS,), torch.inf, dtype=torch.float64)
     reported = belief.reported
     with torch.no_grad():
-        mean, deviation = reported.predictive.mean_and_deviation(points)
+        mean, deviation = reported.band.predictive.mean_and_deviation(points)
         best = (mean + 3.0 * deviation).topk(min(_DRAWN, len(points))).indices
         points = torch.cat([over, points[best]])
         drawn = belief.outcome.integrated.draws(points, _DRAWS, generator)

@@ -65,8 +65,9 @@ class Credible:
     def __call__(self, belief: Belief) -> Belief:
         """The belief whose bounds are the ends of the intervals."""
         tail = torch.tensor(0.5 + 0.5 * self.level, dtype=torch.float64)
-        integrated = belief.integrated(belief.outcome.uncertainty)
-        return replace(integrated, width=float(torch.special.ndtri(tail)), band=SYMMETRIC)
+        width, uncertainty = float(torch.special.ndtri(tail)), belief.outcome.uncertainty
+        band = replace(belief.band, width=width, shape=SYMMETRIC, uncertainty=uncertainty)
+        return replace(belief, band=band)
 
 
 CONFIDENCE_BOUNDS = ConfidenceBounds()

@@ -13,8 +13,8 @@ from surefoot import kernels
 from surefoot._internal.threads import one_blas_thread
 from surefoot.beliefs.band import (
     SYMMETRIC,
-    Band,
     BandRule,
+    Shape,
     ShiftedRegressions,
     misfit,
     narrowed,
@@ -341,12 +341,12 @@ class Regressor:
         inferred: Inferred,
         progress: Progress,
     ) -> OutcomeBelief:
-        band = self._band(sample, progress)
+        shape = self._shape(sample, progress)
         return OutcomeBelief(
-            self.model, self.fitted, observations, sample, inferred, self.prior, band
+            self.model, self.fitted, observations, sample, inferred, self.prior, shape
         )
 
-    def _band(self, sample: Sample, progress: Progress) -> Band:
+    def _shape(self, sample: Sample, progress: Progress) -> Shape:
         for rule in self.model.band_rules:
             regressions = self.shifted.of(self.regression, sample.version)
             return narrowed(rule, regressions, sample, progress)

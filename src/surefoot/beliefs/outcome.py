@@ -11,7 +11,7 @@ from torch import Tensor
 
 from surefoot._internal.brief import brief
 from surefoot._internal.threads import one_blas_thread
-from surefoot.beliefs.band import Band
+from surefoot.beliefs.band import Band, Shape
 from surefoot.estimators import Estimate
 from surefoot.regression.noise import Noise
 from surefoot.regression.posterior import Posterior, Predictive
@@ -67,7 +67,7 @@ class OutcomeBelief:
         sample: Features of the sites and the factor of the pulls.
         inferred: The estimate, posterior and width.
         prior: Draws functions from the prior.
-        band: The bounds at each point.
+        shape: The bounds at each point, given posterior and width.
     """
 
     model: Model
@@ -76,7 +76,7 @@ class OutcomeBelief:
     sample: Sample
     inferred: Inferred
     prior: PriorPaths
-    band: Band
+    shape: Shape
 
     __repr__ = brief
 
@@ -89,6 +89,11 @@ class OutcomeBelief:
     def width(self) -> float:
         """Multiplier of the standard deviation in the bounds."""
         return self.inferred.width
+
+    @property
+    def band(self) -> Band:
+        """The posterior with its bounds."""
+        return Band(self.posterior, self.width, self.shape)
 
     @property
     def progress(self) -> Progress:

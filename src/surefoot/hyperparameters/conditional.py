@@ -9,7 +9,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from surefoot._internal.linalg import same_points
+from surefoot._internal.linalg import cholesky, same_points
 from surefoot.hyperparameters.evidence import Evidence, Hyperparameters, solve
 from surefoot.hyperparameters.nuisance_effects import reference
 from surefoot.regression.noise import Noise
@@ -21,21 +21,25 @@ class Process:
 
     Args:
         evidence: Evidence of the hyperparameters.
+        points: Points (n, d) of the rewards, and of those that are pending.
         lengthscales: Lengthscales (..., g).
         variance: Signal variance (...).
         own: Variance (...) of the microscale variation.
+        noise: Variance (...) of the noise of a reward that is no outlier, without known errors.
         level: Covariance (..., n) of the reference level of the effects with the rewards.
         level_variance: Variance (...) of that level.
         inverse: Inverse covariance (..., n, n) of the rewards.
         shift: Prior mean (...), by generalised least squares.
         solved: The inverse times the rewards less that mean (..., n).
-        fitted: Posterior means (..., n) at the points of the rewards, with the effects.
+        fitted: Posterior means at the points of the evidence, with the effects.
     """
 
     evidence: Evidence
+    points: Tensor
     lengthscales: Tensor
     variance: Tensor
     own: Tensor
+    noise: Tensor
     level: Tensor
     level_variance: Tensor
     inverse: Tensor
@@ -68,9 +72,11 @@ class Process:
         found = solve(total, noise, rewards)
         return cls(
             evidence=evidence,
+            points=evidence.points,
             lengthscales=model.lengthscales,
             variance=rewards.new_tensor(model.variance),
             own=rewards.new_tensor(own),
+            noise=rewards.new_tensor(model.noise - own),
             level=level,
             level_variance=rewards.new_tensor(level_variance),
             inverse=torch.from_numpy(found.inverse),
@@ -82,9 +88,37 @@ class Process:
     @classmethod
     def batch(cls, processes: Sequence[Process]) -> Process:
         """Several processes (s,) of the same evidence as one."""
-        evidence, *tensors = (field.name for field in fields(cls))
+        _, _, *tensors = (field.name for field in fields(cls))
         stacked = [torch.stack([getattr(one, name) for one in processes]) for name in tensors]
-        return cls(getattr(processes[0], evidence), *stacked)
+        return cls(processes[0].evidence, processes[0].points, *stacked)
+
+    def with_pending(self, points: Tensor, counts: Tensor) -> Process:
+        """The process after measurements (k,) at points (k, d) whose rewards are not known.
+
+        It is the one after rewards equal to its means there, so that its means do not change.
+
+        Args:
+            points: The points.
+            counts: How many measurements there are of each.
+        """
+        level = self.level_variance[..., None, None]
+        prior = self.between(points, points) + level
+        noise = self.noise[..., None] / counts
+        across = self._across(points)
+        explained = across @ self.inverse
+        root = cholesky(prior + torch.diag_embed(noise) - explained @ across.mT)
+        corner = torch.cholesky_inverse(root)
+        side = -corner @ explained
+        upper = torch.cat([self.inverse - explained.mT @ side, side.mT], -1)
+        inverse = torch.cat([upper, torch.cat([side, corner], -1)], -2)
+        pending = torch.zeros_like(noise)
+        return replace(
+            self,
+            points=torch.cat([self.points, points]),
+            level=torch.cat([self.level, pending + self.level_variance[..., None]], -1),
+            inverse=inverse,
+            solved=torch.cat([self.solved, pending], -1),
+        )
 
     def at(self, points: Tensor) -> Conditional:
         """The values at points (p, d), differentiable in them."""
@@ -102,7 +136,7 @@ class Process:
 
     def _across(self, points: Tensor) -> Tensor:
         """Prior covariance (..., p, n) of the values at points (p, d) with the rewards."""
-        return self.between(points, self.evidence.points) + self.level[..., None, :]
+        return self.between(points, self.points) + self.level[..., None, :]
 
     def _mean(self, across: Tensor) -> Tensor:
         return self.shift[..., None] + (across @ self.solved[..., None])[..., 0]
@@ -131,7 +165,7 @@ class Process:
         by_across = (
             by_mean[..., None] * self.solved[:, None] - by_unknown[..., None] * rows[:, None]
         )
-        places = at.prior.points, self.evidence.points
+        places = at.prior.points, self.points
         slope = self.evidence.slopes_between(self.lengthscales, self.variance, *places)
         by_exponent = (by_across - by_explained[..., None] * at.solved) * slope
         first, scales = self.evidence.points[:1], self.lengthscales[:, None, self.evidence.group]

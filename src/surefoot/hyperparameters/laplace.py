@@ -11,7 +11,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from surefoot._internal.linalg import square_root
 from surefoot.hyperparameters.conditional import Process
 from surefoot.hyperparameters.cross_validation import CrossValidation
 from surefoot.hyperparameters.evidence import Evidence, Hyperparameters
@@ -134,20 +133,6 @@ class PosteriorMode:
             share: Share of the noise that is microscale variation.
         """
         return Process.given(self.evidence, model, weights, share)
-
-    def drawn(
-        self,
-        points: Tensor,
-        model: Hyperparameters,
-        weights: Tensor,
-        number: int,
-        generator: torch.Generator,
-    ) -> Tensor:
-        """Values (p, number) of functions at points (p, d)."""
-        at = self.given(model, weights).at(points)
-        root = square_root(self.inflation * at.covariance)
-        normals = torch.randn(len(points), number, dtype=torch.float64, generator=generator)
-        return at.mean[:, None] + root @ normals
 
     def cross_validation(self) -> CrossValidation:
         """The rewards, and the prediction of each from the others with the prior mean as known.

@@ -24,7 +24,7 @@ from surefoot.hyperparameters.laplace import SAMPLES, PosteriorMode
 from surefoot.hyperparameters.later_rewards import MOST_TOGETHER, completed_weights
 from surefoot.hyperparameters.levels import apart_from
 from surefoot.hyperparameters.microscale import sampled_shares
-from surefoot.hyperparameters.mixture import Frame, Mixture
+from surefoot.hyperparameters.mixture import Mixture
 from surefoot.hyperparameters.model_choice import (
     STRONG_EVIDENCE,
     with_effects,
@@ -38,6 +38,7 @@ from surefoot.hyperparameters.nuisance_effects import (
     by_effect,
     effects_of,
 )
+from surefoot.hyperparameters.process_mixture import Frame
 from surefoot.hyperparameters.standardisation import Standardisation, evidence_in
 from surefoot.hyperparameters.training_data import TrainingData
 from surefoot.hyperparameters.uncertainty import CERTAIN_HYPERPARAMETERS, Uncertainty

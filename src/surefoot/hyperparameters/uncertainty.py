@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from surefoot.hyperparameters.cross_validation import NOT_VALIDATED, CrossValidation
+from surefoot.regression.observations import Pull
 from surefoot.regression.posterior import Posterior, Predictive
 
 
 class Uncertainty(Protocol):
     """Uncertainty of the hyperparameters, over which a posterior is integrated."""
 
-    def over(self, posterior: Posterior) -> Predictive:
-        """A posterior at the most likely hyperparameters, integrated over them."""
+    def over(self, posterior: Posterior, pulls: Sequence[Pull] = ()) -> Predictive:
+        """A posterior at the most likely hyperparameters, integrated over them.
+
+        Args:
+            posterior: The posterior.
+            pulls: Pulls without rewards that it is conditioned on.
+        """
         ...
 
     @property
@@ -30,7 +37,7 @@ class Uncertainty(Protocol):
 class Certain:
     """Hyperparameters that are known, or taken as known."""
 
-    def over(self, posterior: Posterior) -> Predictive:
+    def over(self, posterior: Posterior, pulls: Sequence[Pull] = ()) -> Predictive:
         """The posterior itself."""
         return posterior
 

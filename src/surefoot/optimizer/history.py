@@ -68,13 +68,14 @@ class History:
     Args:
         model: Parts of the model.
         generator: Source of all random choices.
+        observations: The rewards.
         initial: Size of the initial design, during which fits are rare.
     """
 
     model: Model = field(metadata={"saved": False})
     generator: torch.Generator = field(metadata={"saved": False})
+    observations: Observations
     initial: int = field(default=0, metadata={"saved": False})
-    observations: Observations = field(init=False)
     regressor: Regressor = field(init=False)
     fitted_at: int = 0  # number of rewards that hyperparameters are due to be fitted to
     in_use: int = 0  # and of those in use
@@ -90,8 +91,6 @@ class History:
     _look: _Look | None = field(default=None, metadata={"saved": False})
 
     def __post_init__(self) -> None:
-        space = self.model.space
-        self.observations = Observations(space.dimension, space.lower.device)
         self.regressor = self.model.regressor(
             self.model.fit(self.observations), self.observations, self.generator
         )

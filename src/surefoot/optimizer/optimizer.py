@@ -24,6 +24,7 @@ from surefoot.acquisition.recommendation import ROUNDS, By, check_by, first_loca
 from surefoot.acquisition.reporting import Reporting
 from surefoot.acquisition.scores import PolicyState
 from surefoot.beliefs import Belief, ConstraintBeliefs, Model
+from surefoot.beliefs.band import Band
 from surefoot.beliefs.estimands import estimand_of
 from surefoot.beliefs.model import Hyperparameters
 from surefoot.beliefs.outcome import OutcomeBelief
@@ -36,8 +37,8 @@ from surefoot.optimizer.history import History
 from surefoot.optimizer.permitted import permitted
 from surefoot.optimizer.told import Told
 from surefoot.optimizer.unread import Unread
+from surefoot.optimizer.vacuous_bounds import warn_if_vacuous
 from surefoot.regression.observations import Observations
-from surefoot.regression.posterior import Posterior
 from surefoot.risks import Risk
 from surefoot.risks.on_space import on_space
 from surefoot.spaces import Box, Joint, Space
@@ -142,14 +143,16 @@ class Optimizer:
             estimator,
             width,
         )
+        warn_if_vacuous(model)
         self._permitted = permitted(space, outcomes or {}, survives=plan.safe)
         starts = self._permitted.has_design
-        self._history = History(model, self._generator, plan.initial if starts else 0)
+        self._told = Told.nothing(space, outcomes or {}, model)
+        initial = plan.initial if starts else 0
+        self._history = History(model, self._generator, self._told.rewards, initial)
         self._initial = plan.design(space, self._generator) if starts else []
         self._initial_used = 0
         self._pending = PendingQueries()
         self._memory: dict[str, Any] = {}  # of the policy
-        self._told = Told.nothing(space, outcomes or {}, model)
         self._unread = Unread()
 
     @with_own_settings
@@ -380,13 +383,13 @@ class Optimizer:
         if not further:
             outcome, told = self._history.belief(), self._told
         else:
-            told, observations = self._told.copy, self._history.observations.writable
+            told = self._told.copy
             for location, _, one in self._located(further):
                 told.add(location, one)
                 if OBJECTIVE in one.values:
-                    self._history.append(observations, location, one)
+                    self._history.append(told.rewards, location, one)
             told.outcomes.settle()
-            outcome = self._history.belief_with(observations)
+            outcome = self._history.belief_with(told.rewards)
         unstable = self._unstable(outcome)
         success = told.failures.of_recommendation(
             outcome.fitted.kernel,
@@ -394,8 +397,8 @@ class Optimizer:
             unstable,
             measured=self.space.has_environment,
         )
-        success = self._permitted.success(success, told, outcome.observations)
-        return self._belief(told, outcome, outcome.posterior, success, unstable, PendingQueries())
+        success = self._permitted.success(success, told)
+        return self._belief(told, outcome, outcome.band, success, unstable, PendingQueries())
 
     @with_own_settings
     def recommend(
@@ -472,7 +475,7 @@ class Optimizer:
     @property
     def shared_failures(self) -> SharedValues:
         """Values of discrete variables that failed measurements share, and no success has."""
-        return self._told.failures.shared_values(self._history.observations)
+        return self._told.shared_failures
 
     @property
     def width(self) -> float:
@@ -482,7 +485,7 @@ class Optimizer:
     @property
     def history(self) -> Observations:
         """Every reward as it was told."""
-        return self._history.observations
+        return self._told.rewards
 
     @property
     def pending(self) -> list[Query]:
@@ -535,7 +538,7 @@ class Optimizer:
     @property
     def in_initial_design(self) -> bool:
         """Whether the next query, without `arms`, is a point of the initial design."""
-        known = len(self._history.observations) + len(self._pending)
+        known = len(self._told.rewards) + len(self._pending)
         return self._initial_used < len(self._initial) > known
 
     def reseed(self, seed: int) -> None:
@@ -549,18 +552,17 @@ class Optimizer:
 
     def _choose(self, among: list[Location] | None, space: Space | Joint) -> Location:
         """A location of the space, or of a part of it."""
-        known = self._told, self.history
-        among = self._permitted.locations(among, space, *known, self._generator)
+        among = self._permitted.locations(among, space, self._told, self._generator)
         if among is None and self.in_initial_design:
             self._initial_used += 1
             first = self._initial[self._initial_used - 1]
             return arguments.placed_in(space, first, self.space)
-        if len(self._history.observations) == 0:
+        if len(self._told.rewards) == 0:
             return self._choose_first(among, space)
         belief = self._searching()
         if space is not self.space:
             share = _GIVEN if space.design.fixed else 1.0  # type: ignore[union-attr]
-            belief = replace(belief, space=space, width=share * belief.width)
+            belief = replace(belief.of_width(share * belief.width), space=space)
         location = self._permitted.choose(self.policy, belief, among, self._state, self._told)
         if not isinstance(location, Location):
             raise InvalidInput(
@@ -573,7 +575,7 @@ class Optimizer:
 
     def safe_of(self, points: Tensor) -> Tensor:
         """Those of points (n, d) that may be asked for: all of them, unless it is safe."""
-        return self._permitted.points(points, self._told, self.history)
+        return self._permitted.points(points, self._told)
 
     def _choose_first(self, among: list[Location] | None, space: Space | Joint) -> Location:
         """A location before the first reward."""
@@ -588,17 +590,16 @@ class Optimizer:
         """The belief by which the next point is chosen: the rewards, and the pending queries."""
         posterior = self._history.selection()
         outcome = self._history.latest
+        band = replace(outcome.band, posterior=posterior, pulls=self._pending.pulls)
         unstable = self._unstable(outcome)
-        success = self._told.failures.of_search(
-            outcome.fitted.kernel, self._history.observations, unstable
-        )
-        return self._belief(self._told, outcome, posterior, success, unstable, self._pending)
+        success = self._told.failures.of_search(outcome.fitted.kernel, self._told.rewards, unstable)
+        return self._belief(self._told, outcome, band, success, unstable, self._pending)
 
     def _belief(
         self,
         told: Told,
         outcome: OutcomeBelief,
-        posterior: Posterior,
+        band: Band,
         success: Probability,
         unstable: Tensor,
         pending: PendingQueries,
@@ -608,8 +609,7 @@ class Optimizer:
             self.space,
             self.risk,
             outcome,
-            posterior,
-            outcome.width,
+            band,
             pending,
             told.designs,
             success,
@@ -617,8 +617,7 @@ class Optimizer:
             reporting.interval,
             estimand_of(reporting.estimand, lambda: outcome.residuals),
             unstable_sites=unstable,
-            band=outcome.band,
-            shared_failures=told.failures.shared_values(outcome.observations),
+            shared_failures=told.shared_failures,
         )
 
     @property
@@ -631,7 +630,7 @@ class Optimizer:
 
     def _repeats(self, point: Tensor) -> int:
         """How often to measure: n with 1 + n sigma^2 / ridge = repeat_until."""
-        most, until = len(self._history.observations), self.plan.repeat_until
+        most, until = len(self._told.rewards), self.plan.repeat_until
         if until == 1.0 or most == 0:
             return 1
         posterior = self._history.latest.posterior

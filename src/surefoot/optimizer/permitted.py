@@ -17,7 +17,6 @@ from surefoot.acquisition.scores import PolicyState
 from surefoot.beliefs import Belief
 from surefoot.beliefs.probability import Probability
 from surefoot.optimizer.told import Told
-from surefoot.regression.observations import Observations
 from surefoot.spaces import Joint, Space
 from surefoot.spaces.locations import Location
 from surefoot.types import InvalidInput, NotReady, Outcome
@@ -34,7 +33,7 @@ class Everywhere:
 
     has_design: ClassVar[bool] = True
 
-    def points(self, points: Tensor, told: Told, observations: Observations) -> Tensor:
+    def points(self, points: Tensor, told: Told) -> Tensor:
         """All of them."""
         return points
 
@@ -43,7 +42,6 @@ class Everywhere:
         among: Among,
         space: Space | Joint,
         told: Told,
-        observations: Observations,
         generator: torch.Generator,
     ) -> Among:
         """The locations to choose from.
@@ -52,7 +50,6 @@ class Everywhere:
             among: The only ones that are asked for.
             space: The space, or a part of it.
             told: What was told.
-            observations: The rewards.
             generator: Source of candidates.
         """
         return among
@@ -68,7 +65,7 @@ class Everywhere:
         """That of the policy."""
         return policy.choose(belief, among, state)
 
-    def success(self, success: Probability, told: Told, observations: Observations) -> Probability:
+    def success(self, success: Probability, told: Told) -> Probability:
         """As it is."""
         return success
 
@@ -87,9 +84,9 @@ class WhereSafe:
 
     has_design: ClassVar[bool] = False
 
-    def safe_set(self, told: Told, observations: Observations) -> SafeSet:
+    def safe_set(self, told: Told) -> SafeSet:
         """What is known to be safe."""
-        failed, sites = told.failures.inputs, observations.sites
+        failed, sites = told.failures.inputs, told.rewards.sites
         return safe_set(
             self.space.seen,
             told.outcomes.beliefs,
@@ -98,20 +95,19 @@ class WhereSafe:
             survives=self.survives,
         )
 
-    def points(self, points: Tensor, told: Told, observations: Observations) -> Tensor:
+    def points(self, points: Tensor, told: Told) -> Tensor:
         """Those that are safe."""
-        return points[self.safe_set(told, observations).holds(points)] if len(points) else points
+        return points[self.safe_set(told).holds(points)] if len(points) else points
 
     def locations(
         self,
         among: Among,
         space: Any,  # which has no environment
         told: Told,
-        observations: Observations,
         generator: torch.Generator,
     ) -> Among:
         """Safe ones; far ones only, where there is no model of a limit."""
-        known = self.safe_set(told, observations)
+        known = self.safe_set(told)
         if among is not None:
             points = torch.stack([location.design for location in among])
             chosen = known.holds(points).nonzero()[:, 0].tolist()
@@ -149,16 +145,16 @@ class WhereSafe:
         location = policy.choose(belief, among, state)
         if among is None or belief.round % _KNOWN_EVERY == 0:
             return location
-        known = self.safe_set(told, belief.observations)
+        known = self.safe_set(told)
         if not known.is_known(location.point):
             return location
         far = known.expanding(torch.stack([one.design for one in among])).tolist()
         return policy.choose(belief, [among[index] for index in far], state)
 
-    def success(self, success: Probability, told: Told, observations: Observations) -> Probability:
+    def success(self, success: Probability, told: Told) -> Probability:
         """And that it is safe; where nothing is, what comes nearest is recommended."""
         with suppress(NotReady):
-            return success & Probability((self.safe_set(told, observations).chance,))
+            return success & Probability((self.safe_set(told).chance,))
         return success
 
 

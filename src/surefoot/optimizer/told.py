@@ -1,4 +1,4 @@
-"""Measurements of a run apart from the rewards: designs, failures and other outcomes."""
+"""Measurements of a run: rewards, designs, failures and other outcomes."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ import torch
 from torch import Tensor
 
 from surefoot.beliefs.model import Model
+from surefoot.beliefs.shared_values import SharedValues
 from surefoot.optimizer.failures import Failures
 from surefoot.optimizer.outcomes import Outcomes
 from surefoot.optimizer.serialization import Decoder
+from surefoot.regression.observations import Observations
 from surefoot.spaces import Joint, Space
 from surefoot.spaces.locations import Location
 from surefoot.types import OBJECTIVE, Measurement, Outcome
@@ -20,14 +22,16 @@ from surefoot.types import OBJECTIVE, Measurement, Outcome
 
 @dataclass(eq=False)
 class Told:
-    """Measured designs, failed inputs, and values of outcomes beside the objective.
+    """Rewards, measured designs, failed inputs, and values of outcomes beside the objective.
 
     Args:
+        rewards: Rewards by the inputs of the model, which `History` appends to.
         designs: Distinct designs (D, dx) that were measured, on a `Joint` space; else empty.
         failures: Failed measurements.
         outcomes: Values of the outcomes beside the objective.
     """
 
+    rewards: Observations
     designs: Tensor
     failures: Failures
     outcomes: Outcomes
@@ -45,15 +49,22 @@ class Told:
         """
         design, seen = space.design, space.seen
         designs = design.lower.new_zeros(0, design.dimension)
-        return cls(designs, Failures(seen), Outcomes(seen, dict(declared), objective))
+        rewards = Observations(seen.dimension, seen.lower.device)
+        return cls(rewards, designs, Failures(seen), Outcomes(seen, dict(declared), objective))
 
     @property
     def copy(self) -> Told:
         """A copy to which measurements may be added."""
-        return Told(self.designs, self.failures.copy, self.outcomes.copy)
+        rewards = self.rewards.writable
+        return Told(rewards, self.designs, self.failures.copy, self.outcomes.copy)
+
+    @property
+    def shared_failures(self) -> SharedValues:
+        """Values of discrete variables that failed measurements share, and no success has."""
+        return self.failures.shared_values(self.rewards)
 
     def add(self, location: Location, measured: Measurement) -> None:
-        """Take in a measurement at a location."""
+        """Take in a measurement at a location, but for its reward."""
         if measured.failed:
             self.failures.inputs.append(location.point)
         if OBJECTIVE in measured.values and location.environment is not None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from surefoot.regression.observations import Pull
 from surefoot.spaces.locations import EnvironmentValue, Location, Where
 from surefoot.types import Query
 
@@ -77,6 +78,12 @@ class PendingQueries:
     def arms(self) -> list[int]:
         """Arms of the queries, where the inputs of the model are finitely many."""
         return [p.location.arm for p in self.by_id.values() if p.location.arm is not None]
+
+    @property
+    def pulls(self) -> list[Pull]:
+        """The queries, as many pulls of each as have no reward yet."""
+        waiting = self.by_id.values()
+        return [Pull(one.location.point, one.location.arm, one.missing) for one in waiting]
 
     def repeated(self, like: Tensor) -> tuple[Tensor, Tensor]:
         """Points (n, d) of the queries, and how many rewards of each are missing (n,)."""

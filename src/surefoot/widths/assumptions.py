@@ -21,6 +21,7 @@ class Theorem(ABC):
     norm_bound: float | None
     delta: float
     scale: float
+    horizon: int | None = None  # number of rounds, where the theorem has one
 
     def __post_init__(self) -> None:
         if self.norm_bound is not None:
@@ -34,6 +35,15 @@ class Theorem(ABC):
     def norm(self, progress: Progress) -> float:
         """The bound on ||f|| after so many rewards."""
         return doubling.norm_bound(self.norm_bound, self.unit(progress), progress.round)
+
+    def at_one_point(self, rounds: int, prior_variance: float, ridge: float) -> Progress:
+        """State of a run all of whose rounds are at a single point."""
+        gain = 0.5 * math.log1p(rounds * prior_variance / ridge)
+        return Progress(rounds, gain, 1, ridge, prior_variance=prior_variance)
+
+    def largest_difference(self, progress: Progress, distance: float) -> float:
+        """Most that f differs by between two points of this distance in the kernel."""
+        return self.norm(progress) * distance
 
     @abstractmethod
     def unit(self, progress: Progress) -> float:
@@ -102,3 +112,7 @@ class BoundedMoment(Theorem):
     def unit(self, progress: Progress) -> float:
         """v^(1/(1+a)), which bounds |f|."""
         return float(self.moment.bound ** (1.0 / (1.0 + self.moment.alpha)))
+
+    def largest_difference(self, progress: Progress, distance: float) -> float:
+        """The means of the rewards are within the unit, too."""
+        return min(super().largest_difference(progress, distance), 2.0 * self.unit(progress))

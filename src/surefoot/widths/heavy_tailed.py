@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from surefoot._internal import checks, doubling
 from surefoot.tails import Moment
@@ -126,6 +126,11 @@ class leverage_truncated(BoundedMoment):  # noqa: N801
             return norm
         phase = Phase.of(self.moment, self.delta, progress.spent)
         return norm + phase.deviation / math.sqrt(progress.ridge)
+
+    def at_one_point(self, rounds: int, prior_variance: float, ridge: float) -> Progress:
+        power, noise = 0.5 * (1.0 + self.moment.alpha), ridge / prior_variance
+        spent = sum((1.0 / (t + noise)) ** power for t in range(1, rounds + 1))
+        return replace(super().at_one_point(rounds, prior_variance, ridge), spent=spent)
 
 
 @dataclass(frozen=True)

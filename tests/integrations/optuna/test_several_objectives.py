@@ -5,6 +5,7 @@ import runpy
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import optuna
 import pytest
 from optuna.distributions import FloatDistribution
@@ -47,6 +48,25 @@ def test_the_search_is_along_the_whole_front() -> None:
     assert len(near) >= 5
     assert min(near) < 0.3
     assert max(near) > 0.7
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", [0, 2])
+def test_an_end_of_a_flat_front_is_left(seed: int) -> None:
+    """ZDT2 in six variables: a point at its end alone has most of the hypervolume."""
+    noise = np.random.default_rng(seed)
+
+    def zdt2(trial: Trial) -> tuple[float, float]:
+        first, *others = (trial.suggest_float(f"x{i}", 0.0, 1.0) for i in range(6))
+        distance = 1.0 + 9.0 * float(np.mean(others))
+        second = distance * (1.0 - (first / distance) ** 2)
+        return first + 0.03 * noise.normal(), second + 0.13 * noise.normal()
+
+    study = optuna.create_study(directions=["minimize"] * 2, sampler=SurefootSampler(seed=seed))
+    study.optimize(zdt2, 40)
+    ends = [point.params["x0"] for point in belief(study).front()]
+    assert min(ends) < 0.1
+    assert max(ends) > 0.5
 
 
 @pytest.mark.slow

@@ -179,16 +179,8 @@ class RobustGP(Model, GP, FantasizeMixin):
                     weights=fitted.weights.to(device),
                 )
                 outcome = model.belief(seen, here, torch.Generator().manual_seed(0))
-                found.append(
-                    Belief(
-                        model.space,
-                        Mean(),
-                        outcome,
-                        outcome.posterior,
-                        outcome.width,
-                        interval=Credible(),
-                    )
-                )
+                belief = Belief(model.space, Mean(), outcome, outcome.band, interval=Credible())
+                found.append(belief)
         return found
 
     @property

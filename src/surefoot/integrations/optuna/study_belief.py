@@ -249,7 +249,7 @@ class StudyBelief:
     def _under(self, params: Mapping[str, Any], contrast: Contrast, chosen: list[int]) -> _Arrays:
         """Prediction of a configuration, with an effect of conditions, and 95 % intervals."""
         with torch.no_grad():
-            level = self.belief.reported.predictive.mean(self._points([params])).cpu()
+            level = self.belief.reported.band.predictive.mean(self._points([params])).cpu()
         mean, margin = level + contrast.mean[chosen], _OF_95 * contrast.deviation[chosen]
         sign = 1.0 if self.is_maximised else -1.0
         ends = (mean, mean - sign * margin, mean + sign * margin)

@@ -12,7 +12,8 @@ from pathlib import PurePath
 from pydantic import ValidationError
 
 from surefoot.tune.definition.command_template import CommandTemplate
-from surefoot.tune.definition.study_file import NAME, Contents, explained
+from surefoot.tune.definition.contents import NAME, Contents
+from surefoot.tune.definition.explanation import explained
 from surefoot.tune.plain_text import shown
 from surefoot.types import InvalidInput
 

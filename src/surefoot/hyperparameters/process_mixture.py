@@ -1,0 +1,179 @@
+"""Mixtures of Gaussian processes with known hyperparameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from surefoot._internal.linalg import square_root
+from surefoot.hyperparameters.conditional import Conditional, Process
+from surefoot.regression.draws import Path
+from surefoot.regression.observations import Pull
+from surefoot.regression.posterior import Moments, no_trend
+
+MOST_ELEMENTS = 2**22
+"""Number of elements of the matrices of a batch, at most."""
+
+_LEAST_VARIANCE = 1e-18  # in standardised units, so that its root has a gradient
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """Coordinates and units of a fit, as seen from those of the space and of the rewards.
+
+    Args:
+        lower: Lower bounds (d,) of the space.
+        span: Extents (d,) of the space.
+        center: Reward that is 0 in standardised units.
+        scale: Reward units in one standardised unit.
+        trend: Prior mean beside the constant one, in reward units.
+    """
+
+    lower: Tensor = field(default_factory=lambda: torch.zeros((), dtype=torch.float64))
+    span: Tensor = field(default_factory=lambda: torch.ones((), dtype=torch.float64))
+    center: float = 0.0
+    scale: float = 1.0
+    trend: Path = no_trend
+
+    def unit(self, points: Tensor) -> Tensor:
+        """Points (..., d) on the unit cube."""
+        return ((points - self.lower) / self.span).cpu()
+
+    def level(self, points: Tensor) -> Tensor:
+        """Prior mean (...) at points (..., d), in reward units."""
+        flat = points.reshape(-1, points.shape[-1])
+        return self.center + self.trend(flat).reshape(points.shape[:-1])
+
+
+@dataclass(frozen=True, eq=False)
+class ProcessMixture:
+    """Mixture of Gaussian processes with equal probabilities.
+
+    Its variance is that within the processes, in the mean, and between their means.
+
+    Args:
+        frame: Coordinates and units.
+        inflation: Factor of the variance.
+        processes: The processes, in batches of those with the same evidence.
+    """
+
+    frame: Frame
+    inflation: float
+    processes: Sequence[Process]
+
+    def with_pending(self, pulls: Sequence[Pull]) -> ProcessMixture:
+        """The mixture after pulls whose rewards are not known, which leave its mean as it is.
+
+        It is that after rewards equal to the posterior means of each process.
+        """
+        if not pulls:
+            return self
+        points = self.frame.unit(torch.stack([pull.point for pull in pulls]))
+        counts = torch.tensor([pull.times for pull in pulls], dtype=torch.float64)
+        processes = [process.with_pending(points, counts) for process in self.processes]
+        return replace(self, processes=processes)
+
+    def mean(self, points: Tensor) -> Tensor:
+        """Mean (n,) alone at points (n, d), which takes a small part of the time."""
+        unit = self.frame.unit(points)
+        told = self.processes[0].evidence.is_told(unit)  # where it costs no memory
+        means = [self._mean(part) for part in ([unit] if told else self._parts(unit))]
+        return self.frame.level(points) + self.frame.scale * torch.cat(means).to(points)
+
+    def mean_and_deviation(self, points: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean (n,) and standard deviation (n,) at points (n, d)."""
+        found = [
+            _MeanAndDeviation.apply(part, self) for part in self._parts(self.frame.unit(points))
+        ]
+        mean, deviation = (torch.cat(each).to(points) for each in zip(*found, strict=True))
+        return self.frame.level(points) + self.frame.scale * mean, self.frame.scale * deviation
+
+    def joint(self, points: Tensor) -> Moments:
+        """Mean (..., q) and covariance (..., q, q) at points (..., q, d)."""
+        flat, number = points.reshape(-1, points.shape[-1]), points.shape[-2]
+        given = [one.groups(number) for one in self.given(self.frame.unit(flat))]
+        means = torch.cat([one.mean for one in given], -2)
+        off = means - means.mean(-2, keepdim=True)
+        between = off.mT @ off / off.shape[-2]
+        within = torch.cat([one.covariance for one in given], -3).mean(-3)
+        covariance = self.frame.scale**2 * self.inflation * (within + between)
+        mean = self.frame.scale * means.mean(-2).reshape(points.shape[:-1])
+        return Moments(
+            self.frame.level(points) + mean.to(points),
+            covariance.reshape(*points.shape[:-1], number).to(points),
+        )
+
+    def components(self, points: Tensor) -> Moments:
+        """Joint posteriors (..., s, q) of each process, at points (..., q, d)."""
+        flat, number = points.reshape(-1, points.shape[-1]), points.shape[-2]
+        given = [one.groups(number) for one in self.given(self.frame.unit(flat))]
+        mean = torch.cat([one.mean for one in given], -2).to(points)
+        covariance = torch.cat([one.covariance for one in given], -3).to(points)
+        mean = mean.reshape(*points.shape[:-2], -1, number)
+        return Moments(
+            self.frame.level(points).unsqueeze(-2) + self.frame.scale * mean,
+            self.frame.scale**2
+            * self.inflation
+            * covariance.reshape(*points.shape[:-2], -1, number, number),
+        )
+
+    def draws(self, points: Tensor, number: int, generator: torch.Generator) -> Tensor:
+        """Values (n, number) of functions, as many from each process, at points (n, d)."""
+        given, values = self.given(self.frame.unit(points)), []
+        each = -(-number // sum(len(one.mean) for one in given))
+        for batch in given:
+            for mean, covariance in zip(batch.mean, batch.covariance, strict=True):
+                normals = torch.randn(len(mean), each, dtype=torch.float64, generator=generator)
+                values.append(mean[:, None] + square_root(self.inflation * covariance) @ normals)
+        drawn = torch.cat(values, 1)[:, :number].to(points)
+        return self.frame.level(points)[:, None] + self.frame.scale * drawn
+
+    def given(self, unit: Tensor) -> list[Conditional]:
+        """The values at points (p, d) on the unit cube, of each batch."""
+        return [process.at(unit) for process in self.processes]
+
+    def _mean(self, unit: Tensor) -> Tensor:
+        return torch.cat([process.mean(unit) for process in self.processes]).mean(0)
+
+    def _parts(self, unit: Tensor) -> tuple[Tensor, ...]:
+        """Points (p, d) in parts that bound the memory of their covariances."""
+        return unit.split(max(1, MOST_ELEMENTS // self._rows))
+
+    @cached_property
+    def _rows(self) -> int:
+        """Rewards of all processes, told or pending."""
+        return sum(process.solved.numel() for process in self.processes)
+
+
+class _MeanAndDeviation(torch.autograd.Function):
+    """Mean and deviation (p,) of a mixture at points (p, d) of the unit cube, standardised."""
+
+    @staticmethod
+    def forward(ctx: Any, points: Tensor, mixture: ProcessMixture) -> tuple[Tensor, Tensor]:
+        given = mixture.given(points)
+        means = torch.cat([one.mean for one in given])
+        variances = torch.cat([one.variance for one in given])
+        variance = mixture.inflation * (variances.mean(0) + means.var(0, correction=0))
+        mean, deviation = means.mean(0), variance.clamp_min(_LEAST_VARIANCE).sqrt()
+        ctx.mixture, ctx.given, ctx.found = mixture, given, (means, mean, deviation)
+        return mean, deviation
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, by_mean: Tensor, by_deviation: Tensor) -> tuple[Tensor, None]:
+        means, mean, deviation = ctx.found
+        share = 1.0 / len(means)
+        by_variance = share * ctx.mixture.inflation * by_deviation / (2.0 * deviation)
+        by_means = share * by_mean + 2.0 * by_variance * (means - mean)
+        slopes, first = torch.zeros_like(ctx.given[0].prior.points), 0
+        for process, at in zip(ctx.mixture.processes, ctx.given, strict=True):
+            rows = slice(first, first + len(at.mean))
+            slopes += process.slopes(at, by_means[rows], by_variance.expand_as(at.mean))
+            first = rows.stop
+        return slopes, None

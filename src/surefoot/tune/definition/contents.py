@@ -1,0 +1,283 @@
+"""All tables of a study file, and what goes together in it."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any, Self
+
+from pydantic import Field, model_validator
+
+from surefoot.integrations.optuna import SearchSpace
+from surefoot.integrations.optuna.search_space import InvalidSpace
+from surefoot.parameters.parameter import InvalidConstraint
+from surefoot.tune.definition.command_template import CommandTemplate
+from surefoot.tune.definition.environment import EnvironmentSection
+from surefoot.tune.definition.fidelity import FidelitySection
+from surefoot.tune.definition.parameters import Parameter
+from surefoot.tune.definition.schema import (
+    LONGEST_NAME,
+    ConfirmSection,
+    ConstraintSection,
+    ObjectiveSection,
+    ObjectivesSection,
+    PairingSection,
+    PriorSection,
+    RepeatsSection,
+    RequireSection,
+    RiskSection,
+    StopSection,
+    StudySection,
+)
+from surefoot.tune.definition.schemes import (
+    Scheme,
+    at_levels,
+    beside,
+    of_several,
+    over_environment,
+    under_given,
+)
+from surefoot.tune.definition.section import InvalidKey, Section
+from surefoot.tune.plain_text import shown
+
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+
+
+class Contents(Section):
+    """All tables of the file."""
+
+    study: StudySection = Field(description="a table [study] with name, direction and rounds")
+    objective: ObjectiveSection = Field(
+        default_factory=ObjectiveSection,
+        description="a table [objective] with command or function",
+    )
+    objectives: dict[str, ObjectivesSection] = Field(
+        default_factory=dict,
+        description="a table [objectives] with a line for each of several objectives",
+    )
+    parameters: dict[str, Parameter] = Field(
+        description="a table [parameters] with a line for each parameter"
+    )
+    require: list[RequireSection] = Field(
+        default_factory=list,
+        description="tables [[require]] with a rule each, such as rule = 'a + b <= 10'",
+    )
+    environment: EnvironmentSection | None = Field(
+        default=None, description="a table [environment] with a line for each variable"
+    )
+    fidelity: FidelitySection | None = Field(
+        default=None,
+        description="a table [fidelity] with one line, such as "
+        "seconds = { levels = [5, 30, 120], cost = [5, 30, 120] }",
+    )
+    risk: RiskSection | None = Field(
+        default=None, description="a table [risk] with measure and, for var and cvar, level"
+    )
+    constraints: dict[str, ConstraintSection] = Field(
+        default_factory=dict, description="a table [constraints] with a line for each constraint"
+    )
+    confirm: ConfirmSection | None = Field(
+        default=None, description="a table [confirm] with share, candidates and every"
+    )
+    repeats: RepeatsSection | None = Field(
+        default=None, description="a table [repeats] with most and unstable"
+    )
+    pairing: PairingSection | None = Field(
+        default=None, description="a table [pairing] with `with`"
+    )
+    prior: PriorSection | None = Field(
+        default=None, description="a table [prior] with from, such as from = 'old.db'"
+    )
+    stop: StopSection | None = Field(
+        default=None, description="a table [stop] with gain and confidence"
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if not self.parameters:
+            raise InvalidKey("parameters", "got none, expected at least one parameter")
+        self._check_objectives()
+        self._check_defaults(self._checked_space())
+        self._check_scheme()
+        if self.objective.race and self.constraints:
+            raise InvalidKey("objective.race", "true beside [constraints], expected one of the two")
+        safe = [key for key, one in self._at("study.safe", "constraints.*.safe") if one]
+        if safe and self.study.initial is not None:
+            raise InvalidKey(
+                "study.initial",
+                f"given beside {safe[0]} = true, where the search begins around the defaults; "
+                "expected one of the two",
+            )
+        scheme = self.scheme
+        variables, given, table = scheme.variables, scheme.given, scheme.home
+        for name in self.parameters:
+            self._check_name(f"parameters.{name}", name)
+        for name in (*variables, *given):
+            self._check_name(f"{table}.{name}", name)
+            if name in self.parameters:
+                raise InvalidKey(
+                    f"{table}.{name}", "is a parameter, too; expected a name of its own"
+                )
+        for name in self.constraints:
+            self._check_name(f"constraints.{name}", name, keyword_argument=False)
+            if name in self.parameters or name in variables or name in given:
+                what = "a parameter" if name in self.parameters else "a variable"
+                raise InvalidKey(
+                    f"constraints.{name}", f"is {what}, too; expected a name of its own"
+                )
+        for name, one in self.parameters.items():
+            if one.inactive is not None and self.objective.function is not None:
+                raise InvalidKey(
+                    f"parameters.{name}.inactive",
+                    "given with objective.function, which does not get an inactive parameter; "
+                    "expected it with a command",
+                )
+        if self.objective.command is not None:
+            CommandTemplate.parse(self.objective.command).check(
+                {name: one.examples() for name, one in self.parameters.items()},
+                {name: one.examples() for name, one in variables.items()},
+                observed=scheme.observed,
+                given={name: one.examples() for name, one in given.items()},
+                home=table,
+            )
+        for key, line in (("setup", self.objective.setup), ("teardown", self.objective.teardown)):
+            if line is not None:
+                CommandTemplate.parse(line, f"objective.{key}").check_fixed()
+        return self
+
+    @cached_property
+    def scheme(self) -> Scheme:
+        """What a trial measures."""
+        direction = self.study.direction
+        if self.objectives:
+            return of_several(self.objectives)
+        if self.fidelity is not None:
+            return at_levels(direction, self.fidelity)
+        if self.environment is not None and self.environment.given:
+            return under_given(direction, self.environment)
+        if self.environment is not None and self.risk is not None:
+            return over_environment(direction, self.environment, self.risk)
+        return Scheme(direction) if self.pairing is None else beside(direction, self.pairing)
+
+    def _at(self, *keys: str) -> Iterator[tuple[str, Any]]:
+        """What the file has at some keys, each of which may be one of every line of a table."""
+        for key in keys:
+            table, _, name = key.partition(".")
+            part = getattr(self, table)
+            if name.startswith("*."):
+                last = name.removeprefix("*.")
+                yield from ((f"{table}.{n}.{last}", getattr(one, last)) for n, one in part.items())
+            elif not name:
+                yield key, part
+            elif name in part.model_fields_set:
+                yield key, getattr(part, name)
+
+    def _check_scheme(self) -> None:
+        """Raise `InvalidKey` for what does not go together with the measurement scheme."""
+        for key, wanted in self.scheme.excluded.items():
+            for found, value in self._at(key):
+                if value is not None and value is not False:
+                    state = "true" if value is True else "given"
+                    raise InvalidKey(found, f"{state} beside {self.scheme.table}, {wanted}")
+        if self.risk is not None and self.environment is None:
+            raise InvalidKey(
+                "environment",
+                "missing beside [risk]; expected a table [environment] with a line for each "
+                'variable, such as load = { distribution = "uniform", low = 0, high = 1 }',
+            )
+        if self.environment is not None and not self.scheme.given and self.risk is None:
+            raise InvalidKey(
+                "risk",
+                "missing beside [environment]; expected a table [risk], such as "
+                'measure = "var" and level = 0.1 (or environment.control = "given", for what is '
+                "known before each choice)",
+            )
+        has_defaults = any(one.default is not None for one in self.parameters.values())
+        if self.scheme.companion in ("auto", "defaults") and not has_defaults:
+            raise InvalidKey(
+                "pairing.with",
+                f"got {shown(self.scheme.companion)}, but no parameter has a default; expected "
+                "a `default` of each parameter, or 'incumbent'",
+            )
+
+    def _check_objectives(self) -> None:
+        """Raise `InvalidKey` for what does not go together with one objective, or several."""
+        has_direction = "direction" in self.study.model_fields_set
+        if not self.objectives:
+            if not has_direction:
+                wanted = type(self.study).model_fields["direction"].description
+                raise InvalidKey(
+                    "study.direction",
+                    f"missing; expected {wanted} (or a table [objectives] with several)",
+                )
+            return
+        if len(self.objectives) == 1:
+            raise InvalidKey(
+                "objectives",
+                f"got one ({next(iter(self.objectives))}), expected at least two; of one objective "
+                "study.direction is the direction",
+            )
+        for name in self.objectives:
+            self._check_name(f"objectives.{name}", name, keyword_argument=False)
+            if name in self.parameters or name in self.constraints:
+                what = "a parameter" if name in self.parameters else "a constraint"
+                raise InvalidKey(
+                    f"objectives.{name}", f"is {what}, too; expected a name of its own"
+                )
+
+    def space(self) -> SearchSpace:
+        """Parameters and given variables, with their conditions, special values and orders."""
+        named = {**self.parameters, **self.scheme.given}.items()
+        return SearchSpace(
+            {name: one.distribution() for name, one in named},
+            {name: one.when for name, one in named if one.when is not None},
+            {name: one.special for name, one in named if one.special},
+            [name for name, one in named if one.ordered],
+            [one.rule for one in self.require],
+        )
+
+    def _checked_space(self) -> SearchSpace:
+        try:
+            return self.space()
+        except InvalidSpace as error:
+            key = "" if error.table == "scales" else f".{error.table}"
+            table = "environment" if error.name in self.scheme.given else "parameters"
+            raise InvalidKey(f"{table}.{error.name}{key}", error.message) from None
+        except InvalidConstraint as error:
+            raise InvalidKey(f"require.{error.indices[0]}.rule", error.message) from None
+
+    def _check_defaults(self, space: SearchSpace) -> None:
+        """Raise `InvalidKey` if some parameters that are active by default have no default."""
+        given = {name: one.default for name, one in self.parameters.items()}
+        given = {name: value for name, value in given.items() if value is not None}
+        if self.scheme.given:
+            space = space.limited_to(self.parameters)
+        without = [name for name in space.active(given) if name not in given]
+        if given and without:
+            raise InvalidKey(
+                f"parameters.{without[0]}.default",
+                "missing; other parameters have one: give every parameter a default, or none",
+            )
+        if given and (violated := space.violated(given)):
+            shown_defaults = ", ".join(f"{name} = {shown(one)}" for name, one in given.items())
+            raise InvalidKey(
+                f"require.{space.require.index(violated[0])}.rule",
+                f"got {shown(violated[0])}, which the defaults violate ({shown_defaults}); "
+                "expected defaults that satisfy every rule",
+            )
+
+    def _check_name(self, key: str, name: str, *, keyword_argument: bool = True) -> None:
+        if not NAME.fullmatch(name) or len(name) > LONGEST_NAME:
+            raise InvalidKey(
+                key,
+                "got this name, expected letters, digits, '_' and '-', not beginning with a digit, "
+                "at most 200",
+            )
+        if not keyword_argument or not self.objective.function:
+            return
+        if not name.isidentifier() or keyword.iskeyword(name):
+            raise InvalidKey(
+                key, "got this name, expected one that Python takes as a keyword argument"
+            )
