@@ -89,6 +89,7 @@ class Recorded:
     rewards: str = setting("a pull pays", default="the arm's entry in a random row")
     alpha: float = setting("α", default=1.0)
     moment: str = setting("v", default="mean square of all entries")
+    bound: Literal["largest mean"] = setting("B of all algorithms", default="largest mean")
     rounds: int = setting("rounds", default=10_000)
     regret: str = setting("regret is divided by", default="max f")
     locations: str = setting("locations of the arms", default="none")
