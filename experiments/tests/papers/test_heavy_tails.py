@@ -73,12 +73,19 @@ class TestDepartures:
             "root of V in the truncation": ("symmetric", "cholesky"),
         }
 
-    def test_a_problem_departs_where_the_authors_code_has_another(self):
+    def test_a_problem_departs_where_the_authors_code_has_another_or_the_text_none(self):
+        scale = "max|f| = 1"
         assert of_row("heavy-tails-1c", "problem") == {
             "places of the arms": ("0.01, 0.02, ..., 1", "0, 1/(n - 1), ..., 1"),
             "support points are": ("uniform on [0, 1]", "arms, drawn with replacement"),
+            "scale of f": (f"not stated; {scale} in the authors' code", scale),
         }
-        assert of_row("heavy-tails-1d", "problem") == {}
+        stocks, sensors = (of_row(f"heavy-tails-1{letter}", "problem") for letter in "de")
+        assert list(stocks) == ["a pull pays", "B of all algorithms", "rounds"]
+        assert list(sensors) == ["a pull pays", "rounds", "locations of the arms"]
+        assert all(
+            there.startswith("not stated") for there, _ in [*stocks.values(), *sensors.values()]
+        )
 
     def test_what_is_only_compared_with_is_not_built(self):
         published = dataclasses.replace(STUDENT_T, drawn="uniform on [0, 1]")

@@ -16,9 +16,7 @@ from surefoot_experiments.problems import ArmProblem
 
 _DELTA = 0.1
 _SO_FAR: Literal["rewards so far"] = "rewards so far"
-_OPTIMISTIC: Literal["of the largest bound"] = "of the largest bound"
 _NEXT, _ONE_MORE = stated("round to come"), stated("ln((m + 1) T)")
-_UNIFORM = stated("drawn uniformly")
 
 
 class Oversampling(Protocol):
@@ -73,13 +71,12 @@ class TGP:
     width: Literal["as published"] = setting("width β", default="as published")
     counted: Literal["rewards so far"] = setting("t in the width", default=_SO_FAR)
     bound: str = setting("B", default="max|f|")
-    first: Literal["of the largest bound"] = setting("first arm", default=_OPTIMISTIC)
     ridge: float = setting("ridge λ", default=1.0)
 
     @property
     def in_authors_code(self) -> TGP:
         """The settings with what the authors' code has otherwise."""
-        return replace(self, counted=_NEXT, first=_UNIFORM)
+        return replace(self, counted=_NEXT)
 
     def __call__(
         self, problem: ArmProblem, rounds: int, seed: int, *, moment: Moment | None = None
@@ -122,16 +119,15 @@ class ATA:
     width: Literal["as published", "theorem's"] = setting("width β", default="as published")
     counted: Literal["rewards so far"] = setting("t in the width", default=_SO_FAR)
     bound: Literal["max|f|", "norm of f"] = setting("B", default="max|f|")
-    first: Literal["of the largest bound"] = setting("first arm", default=_OPTIMISTIC)
     ridge: float = setting("ridge λ", default=1.0)
 
     @property
     def in_authors_code(self) -> ATA:
         """The settings with what the authors' code has otherwise."""
         if self.features != "nystrom":
-            return replace(self, counted=_NEXT, first=_UNIFORM)
+            return replace(self, counted=_NEXT)
         width = stated(f"{self.width}, L = {_ONE_MORE}")
-        return replace(self, threshold=_ONE_MORE, width=width, first=_UNIFORM)
+        return replace(self, threshold=_ONE_MORE, width=width)
 
     def __call__(
         self, problem: ArmProblem, rounds: int, seed: int, *, moment: Moment | None = None
