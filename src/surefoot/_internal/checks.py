@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import operator
 import sys
-import warnings
 from collections.abc import Mapping, Sequence
 from numbers import Number
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from surefoot._internal.user_warnings import warn
 from surefoot.types import Constraint, InvalidInput, Objective, Outcome
 
 if TYPE_CHECKING:
@@ -148,10 +148,9 @@ def _summable(what: str, number: float) -> float:
     """The number, or `LARGEST` with a warning; its text is always the same, so it is shown once."""
     if abs(number) <= LARGEST:
         return number
-    warnings.warn(
+    warn(
         f"{what} beyond {LARGEST:.0e} counts as {LARGEST:.0e}, as squares of larger ones cannot be "
         "summed: use a larger unit, and tell a failure as one.",
-        stacklevel=4,
     )
     return math.copysign(LARGEST, number)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,6 +11,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
+from surefoot._internal.user_warnings import warn
 from surefoot.estimators import Estimate
 from surefoot.hyperparameters import CERTAIN_HYPERPARAMETERS, Uncertainty
 from surefoot.regression.draws import Path
@@ -296,10 +296,9 @@ def narrowed(
         square = rule.squared_width(progress, shifted.factor.ridge, left)
         if square < 0.0:
             if rule.norm_bound is not None:  # else it has yet to reach the norm
-                warnings.warn(
+                warn(
                     f"the rewards contradict {rule!r}: no function of that norm is close to them, "
                     "so `norm_bound` or `noise` is too small, and the bounds do not hold.",
-                    stacklevel=2,
                 )
             return SYMMETRIC
         others.append((regression.posterior(shifted, Estimate(theta)), math.sqrt(square)))

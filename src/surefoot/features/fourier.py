@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -17,6 +16,7 @@ from torch import Tensor
 
 from surefoot._internal import checks
 from surefoot._internal.brief import brief
+from surefoot._internal.user_warnings import warn
 from surefoot.features.features import fixed_features
 from surefoot.regression.draws import Path, ResidualDraw, no_residual
 from surefoot.spaces import Space
@@ -143,10 +143,9 @@ class QuadratureFourier:
             float((part.lengthscales / extent[list(part.coordinates)]).min()) for part in parts
         )
         if self.nodes <= 1.0 / relative / relative:
-            warnings.warn(
+            warn(
                 f"{self.nodes} nodes are too few for a lengthscale of {relative:.3g} of the "
                 f"points' extent: pass more than 1 / l^2 = {1.0 / relative / relative:.0f}.",
-                stacklevel=2,
             )
         grids = [self._grid(part, space.dimension) for part in parts]
         frequencies, amplitudes = (torch.cat(each).to(device) for each in zip(*grids, strict=True))

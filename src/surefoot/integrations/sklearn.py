@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -12,6 +11,7 @@ import torch
 
 from surefoot._internal import checks
 from surefoot._internal.extras import extra
+from surefoot._internal.user_warnings import warn
 from surefoot.algorithms import robust_ucb
 from surefoot.optimizer import Optimizer
 from surefoot.parameters import Parameter, Space
@@ -137,11 +137,10 @@ class RobustSearchCV(BaseSearchCV):
         if not points:
             raise failed[0]
         if failed:
-            warnings.warn(
+            warn(
                 f"{len(failed)} of {number} configurations failed on every fold, and are left out "
                 f"of `cv_results_`; the first: {str(failed[0]).strip().splitlines()[-1]}",
                 FitFailedWarning,
-                stacklevel=2,
             )
         self._choose(optimizer, torch.stack(points))
 

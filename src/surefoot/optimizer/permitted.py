@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from surefoot._internal.user_warnings import warn
 from surefoot.acquisition.policy import Policy
 from surefoot.acquisition.safe_search import SafeSet, safe_set
 from surefoot.acquisition.scores import PolicyState
@@ -123,10 +123,9 @@ class WhereSafe:
                 "them to the search."
             )
         if not len(found) or not bool(known.distance_of(found).any()):
-            warnings.warn(
+            warn(
                 "no other configuration is safe by what is known: a measured one is measured "
                 "again, which makes its surroundings better known.",
-                stacklevel=2,
             )
             found = found if len(found) else again[known.safest(again)].unsqueeze(0)
         elif known.is_starting:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import warnings
 
 import torch
 
 from surefoot import kernels
+from surefoot._internal.user_warnings import warn
 from surefoot.beliefs import Model
 from surefoot.beliefs.band import BandRule
 from surefoot.hyperparameters import GivenHyperparameters
@@ -42,11 +42,10 @@ def warn_if_vacuous(model: Model) -> None:
     variances = [square * a * largest / (rounds * largest + a) for a, square in squares.items()]
     reach = math.sqrt(min(variances))
     if 2.0 * reach > most:
-        warnings.warn(
+        warn(
             f"the bounds cannot separate any two points in {rounds:,} rounds: they are still "
             f"+-{reach:.3g} wide where all rounds are at one point, and the function differs by at "
             f"most {most:.3g}. Intervals say nothing for so long, and queries that are chosen by "
             "these bounds alone are hardly better than random: pass a smaller `scale`, for which "
             "nothing is proved, or use `robust_ucb`.",
-            stacklevel=2,
         )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import sys
-import warnings
 from collections.abc import Collection, Container, Mapping
 from typing import TYPE_CHECKING, Any
 
 from optuna.trial import FrozenTrial
 
 from surefoot._internal import checks
+from surefoot._internal.user_warnings import warn
 from surefoot.types import Constraint, InvalidInput
 
 if TYPE_CHECKING:
@@ -63,10 +63,9 @@ def warn_of_unusable(
     recorded = trial.user_attrs.get(CONSTRAINTS)
     if not declared or recorded is None or not used.keys().isdisjoint(declared):
         return
-    warnings.warn(
+    warn(
         f"trial {trial.number} has the user attribute {CONSTRAINTS!r} = {checks.shown(recorded)}, "
         f"expected numbers by name, of {', '.join(declared)}: it is used without constraints.",
-        stacklevel=2,
     )
 
 

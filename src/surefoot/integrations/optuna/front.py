@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +12,7 @@ import numpy as np
 from surefoot._internal import checks
 from surefoot._internal.html import as_html, value_text
 from surefoot._internal.pareto import hypervolume, non_dominated
+from surefoot._internal.user_warnings import warn
 from surefoot.types import InvalidInput
 
 _LEVELS = (0.025, 0.975)  # of a 95 % interval
@@ -143,10 +143,9 @@ class Front:
         chance = (within | np.isnan(wanted)).all(-1).mean(-1)
         kept = np.flatnonzero(chance >= confidence)
         if not len(kept):
-            warnings.warn(
+            warn(
                 f"no measured configuration keeps {checks.shown(dict(limits))} with a probability "
                 f"of {confidence:g}: the one returned has {chance.max():.2g}.",
-                stacklevel=2,
             )
             deviations = self.draws.std(-1).clip(_TINY)
             excess = (self._losses - self._signed(wanted)) / deviations  # NaN without a limit

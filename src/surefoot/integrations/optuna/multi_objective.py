@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -13,6 +12,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from surefoot._internal import checks
 from surefoot._internal.pareto import non_dominated
+from surefoot._internal.user_warnings import warn
 from surefoot.beliefs.constraints import CONFIDENT
 from surefoot.integrations.optuna.front import Front, ParetoPoint
 from surefoot.integrations.optuna.sampler import SurefootSampler
@@ -85,10 +85,9 @@ class MultiObjectiveBelief:
         feasibility, kept = np.exp(at.log_feasibility), np.flatnonzero(at.assured)
         if not len(kept):
             kept = np.array([at.log_feasibility.argmax()])
-            warnings.warn(
+            warn(
                 f"no measured configuration is known whose constraints hold with a probability of "
                 f"{CONFIDENT}: the only one of the front has {feasibility.max():.2g}.",
-                stacklevel=2,
             )
         points = []
         for i in kept:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 
 from surefoot._internal import checks
 from surefoot._internal.estimands import Estimand
+from surefoot._internal.user_warnings import warn
 from surefoot.integrations.optuna.attributes import ENVIRONMENT
 from surefoot.integrations.optuna.common_space import CommonSpace
 from surefoot.integrations.optuna.earlier_study import OlderStudy
@@ -187,11 +187,10 @@ class SurefootSampler(BaseSampler):
                 raise InvalidInput(
                     f"`constraints_func` is {constraints_func!r}, expected a function of a trial."
                 )
-            warnings.warn(
+            warn(
                 "`constraints_func` is deprecated, as in Optuna's samplers since version 5: call "
                 "`trial.set_constraint` in the objective function.",
                 FutureWarning,
-                stacklevel=2,
             )
         self._constraints_func = constraints_func
         self._independent = RandomSampler(seed=self._draw_seed())

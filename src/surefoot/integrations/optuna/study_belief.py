@@ -16,6 +16,7 @@ from surefoot._internal import checks
 from surefoot._internal.estimands import Estimand
 from surefoot._internal.html import as_html
 from surefoot._internal.process_settings import with_own_settings
+from surefoot._internal.user_warnings import warn
 from surefoot.acquisition.recommendation import By, recommend
 from surefoot.acquisition.scores import PolicyState
 from surefoot.beliefs import Belief
@@ -320,10 +321,9 @@ class StudyBelief:
         """
         best = max(self._recommendations(given or {}), key=self._merit)
         if not best.feasible:
-            warnings.warn(
+            warn(
                 f"no configuration is known whose constraints hold with {self._asked()}: "
                 f"the recommended one has {best.feasibility:.2g}.",
-                stacklevel=3,
             )
         return best
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ import torch
 from optuna.trial import FrozenTrial, TrialState
 from torch import Tensor
 
+from surefoot._internal.user_warnings import warn
 from surefoot.integrations.optuna.alternatives import alternatives
 from surefoot.integrations.optuna.attributes import ENVIRONMENT
 from surefoot.integrations.optuna.common_space import Ranges, nearest_in
@@ -362,10 +362,9 @@ class StudyTracker:
         if self._every and not left and not self._has_said_so:
             self._has_said_so = True
             again = "repeats one and tells nothing new" if self._is_noiseless else "repeats one"
-            warnings.warn(
+            warn(
                 f"all {len(self._every)} configurations of the search space have been measured: "
                 f"every further trial {again}. Stop the study, or extend its space.",
-                stacklevel=2,
             )
         return left
 

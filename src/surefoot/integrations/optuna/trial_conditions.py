@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 
 from optuna.trial import FrozenTrial
 
 from surefoot._internal import checks
+from surefoot._internal.user_warnings import warn
 from surefoot.integrations.optuna.attributes import TIME, WORKER
 from surefoot.types import InvalidInput
 
@@ -38,10 +38,9 @@ def conditions_of(trial: FrozenTrial, effects: Sequence[str]) -> tuple[str | Non
         return checks.worker(worker), checks.time(time)
     except InvalidInput as error:
         recorded = {WORKER: worker, TIME: time}
-        warnings.warn(
+        warn(
             f"trial {trial.number} has wrong conditions, {checks.shown(recorded)}: its value is "
             f"used without them ({error})",
-            stacklevel=2,
         )
         return None, None
 

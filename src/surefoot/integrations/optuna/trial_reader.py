@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from optuna.trial import FrozenTrial, TrialState
 from torch import Tensor
 
 from surefoot._internal import checks
+from surefoot._internal.user_warnings import warn
 from surefoot.integrations.optuna.attributes import ENVIRONMENT, STANDARD_ERROR
 from surefoot.integrations.optuna.constraints import constraints_of, warn_of_unusable
 from surefoot.integrations.optuna.encoding import Encoding
@@ -179,11 +179,10 @@ class TrialReader:
         }
         if outside and trial.state in (TrialState.COMPLETE, TrialState.PRUNED):
             ranges = ", ".join(f"{name}: {space.distributions[name]}" for name in outside)
-            warnings.warn(
+            warn(
                 f"trial {trial.number} is left out of the model, since {checks.shown(outside)} is "
                 f"out of range, expected {ranges}: enqueue values within the ranges, or widen them "
                 "in the objective function.",
-                stacklevel=2,
             )
 
     def _predicted(self, trial: FrozenTrial) -> PredictedValue | None:
@@ -237,10 +236,9 @@ def _standard_error(trial: FrozenTrial) -> float:
     try:
         return checks.standard_error(recorded)
     except InvalidInput:
-        warnings.warn(
+        warn(
             f"trial {trial.number} has the user attribute {STANDARD_ERROR!r} = "
             f"{checks.shown(recorded)}, expected a finite number of at least 0: its value is used "
             "without a standard error.",
-            stacklevel=2,
         )
         return 0.0
