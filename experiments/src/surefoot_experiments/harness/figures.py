@@ -118,6 +118,8 @@ def band(axes: Axes, curves: DataFrame, algorithm: str, measure: Measure, colour
         curves.index, mean - spread, mean + spread, color=colour, alpha=0.18, linewidth=0
     )
     axes.plot(curves.index, mean, color=colour, label=algorithm)
+    points = measure.points.get(algorithm, {})
+    axes.plot(list(points), list(points.values()), "x", color=colour)
 
 
 def curves(tables: Tables, measure: Measure) -> Figure:
@@ -139,8 +141,6 @@ def curves(tables: Tables, measure: Measure) -> Figure:
         axis.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
         if measure.logarithmic:
             axis.set_yscale("log")
-        elif measure.axis is not None:
-            axis.set_ylim(*_limits(own, measure.column, measure.axis))
         elif own[measure.column].min() >= 0.0:
             axis.set_ylim(0, None)
     for axis in axes[len(tasks) :]:
@@ -148,13 +148,6 @@ def curves(tables: Tables, measure: Measure) -> Figure:
     axes[0].set_ylabel(measure.label)
     legend(figure, *axes[: len(tasks)])
     return figure
-
-
-def _limits(numbers: DataFrame, column: str, axis: tuple[float, float]) -> tuple[float, float]:
-    """The paper's axis, with room for the ends of curves that leave it."""
-    last = numbers[numbers["round"] == numbers["round"].max()]
-    ends = last.groupby("algorithm")[column].mean()
-    return min(axis[0], 0.9 * float(ends.min())), max(axis[1], 1.1 * float(ends.max()))
 
 
 def legend(figure: Figure, *axes: Axes) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from pandas import DataFrame
@@ -37,14 +37,14 @@ class Measure:
         band: What is drawn around the mean over trials: one standard deviation of the trials, or
             the 70 % confidence interval of the mean.
         logarithmic: Whether the axis is logarithmic.
-        axis: Least and largest tick of the paper's axis; None where none is known.
+        points: Published values by algorithm and round, where they are known.
     """
 
     column: str
     label: str
     band: Literal["one standard deviation", "the 70 % interval"] = "one standard deviation"
     logarithmic: bool = False
-    axis: tuple[float, float] | None = None
+    points: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
 
 
 MEAN_REGRET = Measure("regret", "time-average regret $R_t / t$")

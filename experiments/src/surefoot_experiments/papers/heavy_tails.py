@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from surefoot import Optimizer
-from surefoot_experiments.harness.claims import as_published, below, falling, inside, no_worse
+from surefoot_experiments.harness.claims import as_published, below, falling, no_worse
 from surefoot_experiments.harness.departures import Departure, departures, stated
 from surefoot_experiments.harness.experiment import Experiment
 from surefoot_experiments.harness.figures import curves
@@ -38,6 +38,7 @@ from surefoot_experiments.papers.arm_worlds import (
     Recorded,
     Synthetic,
 )
+from surefoot_experiments.papers.published_points import PUBLISHED, Points
 from surefoot_experiments.problems import ArmProblem, sensors, stocks
 from surefoot_experiments.recorded_data import Data
 
@@ -50,18 +51,6 @@ SENSOR_ROWS: Mapping[str, TGP | ATA] = {
     **ROWS,
     QFF: replace(PUBLISHED_QFF, nodes=16),
     OURS_QFF: replace(OWN_QFF, nodes=16),
-}
-AXES = {  # of the figures whose tick labels are known
-    "a": (0.2, 0.9),
-    "d": (0.25, 0.5),
-    "e": (0.3, 0.65),
-}
-ENDS: Mapping[str, Mapping[str, float]] = {  # of the published curves, by figure
-    "a": {PLAIN: 0.3511, QFF: 0.3116, NYSTROM: 0.2965},
-    "b": {PLAIN: 0.2068, QFF: 0.2005, NYSTROM: 0.1876},
-    "c": {PLAIN: 0.4313, NYSTROM: 0.4011},
-    "d": {PLAIN: 0.3858, NYSTROM: 0.2635},
-    "e": {PLAIN: 0.41, QFF: 0.3531, NYSTROM: 0.318},
 }
 
 
@@ -101,8 +90,7 @@ def checks(
     tables: Tables,
     *,
     rows: Mapping[str, TGP | ATA],
-    axis: tuple[float, float] | None,
-    ends: Mapping[str, float],
+    points: Points,
 ) -> list[Check]:
     """The claims of the paper about the published rows, and what surefoot's ATA adds."""
     published = [name for name in rows if name not in VARIANTS]
@@ -110,9 +98,7 @@ def checks(
     found = [*below(tables, adaptive, PLAIN), falling(tables, *published)]
     if QFF in adaptive:
         found.append(no_worse(tables, NYSTROM, QFF))
-    if axis is not None:
-        found.append(inside(tables, published, axis))
-    found += as_published(tables, ends)
+    found += as_published(tables, points)
     for name, of in OURS.items():
         if name in rows:
             found += below(tables, [name], of)
@@ -125,16 +111,16 @@ def _figure(
     rows: Mapping[str, TGP | ATA],
     **parts: Any,
 ) -> Experiment:
-    axis = AXES.get(letter)
+    points = PUBLISHED[letter]
     label = RELATIVE if letter in "de" else MEAN_REGRET.label
     return Experiment(
         name=f"heavy-tails-1{letter}",
         paper=PAPER_NAME,
         figure=f"Figure 1{letter}",
         output=FigureOutput(
-            partial(checks, rows=rows, axis=axis, ends=ENDS[letter]),
+            partial(checks, rows=rows, points=points),
             curves,
-            Measure("regret", label, axis=axis),
+            Measure("regret", label, points=points),
         ),
         departures=found,
         **parts,
