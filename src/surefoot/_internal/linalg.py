@@ -83,11 +83,29 @@ def inverse_and_root(matrix: Floats) -> tuple[Floats, Floats]:
         >>> inverse_and_root(np.array([[4.0]]))
         (array([[0.25]]), array([[2.]]))
     """
-    root = _root(matrix)
+    root = lower_root(matrix)
+    half = half_inverse(root)
+    return half + half.T, root
+
+
+def half_inverse(root: Floats) -> Floats:
+    """Upper triangular H (m, m), of which H + H^T is the inverse of a matrix.
+
+    Args:
+        root: Lower Cholesky factor (m, m) of the matrix.
+
+    Returns:
+        The triangle of the inverse, with half of its diagonal.
+
+    Example:
+        >>> half_inverse(np.array([[2.0, 0.0], [0.0, 1.0]]))
+        array([[0.125, 0.   ],
+               [0.   , 0.5  ]])
+    """
     lower, _ = dpotri(root, lower=1)  # it leaves the other triangle zero
-    inverse = lower + lower.T
-    inverse.flat[:: len(inverse) + 1] *= 0.5
-    return inverse, root
+    upper: Floats = lower.T  # row by row
+    upper.reshape(-1)[:: len(upper) + 1] *= 0.5
+    return upper
 
 
 def inverse_root(matrix: Floats) -> Floats:
@@ -108,13 +126,18 @@ def inverse_root(matrix: Floats) -> Floats:
         >>> inverse_root(np.array([[4.0]]))
         array([[0.5]])
     """
-    inverse, _ = dtrtri(_root(matrix), lower=1)
+    inverse, _ = dtrtri(lower_root(matrix), lower=1)
     return np.asarray(inverse)
 
 
-def _root(matrix: Floats) -> Floats:
-    """The lower factor of `cholesky`, by LAPACK."""
-    root, info = dpotrf(matrix, lower=1)
+def lower_root(matrix: Floats) -> Floats:
+    """The lower factor (m, m) of `cholesky`, by LAPACK.
+
+    Example:
+        >>> lower_root(np.array([[4.0]]))
+        array([[2.]])
+    """
+    root, info = dpotrf(matrix.T, lower=1)  # the transpose is column by column, as LAPACK's
     if info == 0 and math.isfinite(root.trace()):  # not a number is no failure to OpenBLAS
         return np.asarray(root)
     return cholesky(torch.from_numpy(matrix)).numpy()

@@ -16,11 +16,17 @@ from torch import Tensor
 from surefoot._internal.linalg import (
     Floats,
     distances,
-    inverse_and_root,
+    half_inverse,
     inverse_root,
+    lower_root,
     same_points,
 )
-from surefoot.hyperparameters.nuisance_effects import NO_LOGS, NuisanceEffect, by_effect
+from surefoot.hyperparameters.nuisance_effects import (
+    NO_LOGS,
+    CovarianceOfEffect,
+    NuisanceEffect,
+    by_effect,
+)
 from surefoot.kernels.correlations import FLOOR, correlation, differentiable_correlation
 from surefoot.regression.noise import NO_ERRORS, Noise
 
@@ -175,7 +181,24 @@ class Covariance(NamedTuple):
 
     signal: Floats  # (n, n)
     slope: Floats  # (n, n), derivative in half the squared distances, with a minus
+    bend: Callable[[], Floats]  # returns the second derivatives (n, n)
     scaled: Floats  # (n, d), points in lengthscales
+
+
+class OnDiagonal(NamedTuple):
+    """Derivatives of the variances of the noise, in the logarithms."""
+
+    of_variance: Floats  # (n,), of the signal variance
+    of_excess: Floats  # (n,), of the noise above its floor
+
+
+class Marginal(NamedTuple):
+    """The distribution of the rewards, and what its derivatives are made of."""
+
+    function: Covariance
+    effects: list[CovarianceOfEffect]
+    noise: OnDiagonal
+    rewards: Solution
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,12 +256,13 @@ class Evidence:
 
     def covariance(self, model: Hyperparameters) -> Covariance:
         """The covariance of the function at the points."""
-        scaled = self._from_first.numpy() / model.lengthscales.numpy()[self._groups]
+        scaled = self._from_first / np.exp(model.logs.numpy()[:-2])[self._groups]
         exponents = _DISTANCES[self.nu].exponents(scaled)
         np.minimum(exponents, FLOOR, out=exponents)
-        exponents.flat[:: len(exponents) + 1] = FLOOR
-        values, slopes = correlation(torch.from_numpy(exponents), self.nu, model.variance)
-        return Covariance(values.numpy(), slopes().numpy(), scaled)
+        _diagonal(exponents)[:] = FLOOR
+        found = correlation(torch.from_numpy(exponents), self.nu, model.variance)
+        values, slopes, bends = found
+        return Covariance(values.numpy(), slopes().numpy(), lambda: bends().numpy(), scaled)
 
     def covariance_of_rewards(self, model: Hyperparameters) -> Tensor:
         """The covariance (n, n) of the function and of the effects, without the noise."""
@@ -303,9 +327,9 @@ class Evidence:
         return (torch.bincount(self.group)[self.group] <= _WIDE).nonzero()[:, 0]
 
     @cached_property
-    def _from_first(self) -> Tensor:
+    def _from_first(self) -> Floats:
         """The points (n, d) as seen from the first one."""
-        return self.points - self.points[:1]
+        return (self.points - self.points[:1]).numpy()
 
     @cached_property
     def _groups(self) -> NDArray[np.int64]:
@@ -317,25 +341,33 @@ class Evidence:
         With C the covariance and a = C^{-1}(y - shift), the derivative in a parameter is
         tr((a a' - C^{-1}) dC) / 2 (Rasmussen and Williams 2006, eq. 5.9).
         """
+        at, effects, noise, found = self.marginal(model, weights)
+        own = 0.5 * found.solved * found.solved - _diagonal(found.half)
+        others = [
+            found.slope(at.signal) + float(own @ noise.of_variance),
+            float(own @ noise.of_excess),
+        ]
+        others += [found.slope(slope.numpy()) for effect in effects for slope in effect.slopes]
+        pairs = np.multiply.outer(0.5 * found.solved, found.solved)
+        pairs -= found.half  # for half of the pairs the whole
+        pairs *= at.slope
+        _diagonal(pairs)[:] = 0.0
+        spread = _DISTANCES[self.nu].spread(pairs, at.scaled)
+        lengthscales = np.bincount(self._groups, 2.0 * spread, len(model.logs) - 2)
+        return found.log_likelihood, np.append(lengthscales, others)
+
+    def marginal(self, model: Hyperparameters, weights: Tensor) -> Marginal:
+        """The distribution of the rewards, given their precisions (n,)."""
         at = self.covariance(model)
         effects = [one.covariance(logs) for one, logs in by_effect(self.effects, model.effects)]
         total = at.signal.copy()
         for effect in effects:
             total += effect.values.numpy()
         reciprocal = 1.0 / weights.numpy()
-        found = _solve(total, model.noise * reciprocal + self.errors.numpy(), self.rewards.numpy())
-        bracket = np.multiply.outer(found.solved, 0.5 * found.solved)
-        bracket -= 0.5 * found.inverse
-        by_noise = float(bracket.diagonal() @ reciprocal)
         floor = _MIN_NOISE_TO_SIGNAL * model.variance
-        others = [_inner(bracket, at.signal) + floor * by_noise, model.excess * by_noise]
-        slopes = [slope.numpy() for effect in effects for slope in effect.slopes]
-        others += [_inner(bracket, slope) for slope in slopes]
-        bracket *= at.slope
-        bracket.flat[:: len(bracket) + 1] = 0.0
-        spread = _DISTANCES[self.nu].spread(bracket, at.scaled)
-        lengthscales = np.bincount(self._groups, 2.0 * spread, len(model.logs) - 2)
-        return found.log_likelihood, np.append(lengthscales, others)
+        noise = OnDiagonal(floor * reciprocal, model.excess * reciprocal)
+        variances = model.noise * reciprocal + self.errors.numpy()
+        return Marginal(at, effects, noise, _solve(total, variances, self.rewards.numpy()))
 
     def solved(self, model: Hyperparameters, weights: Tensor) -> tuple[Tensor, Tensor]:
         """Inverse (n, n) of the covariance of the rewards, and that times their residuals (n,)."""
@@ -430,16 +462,25 @@ class Solution(NamedTuple):
     """The normal distribution of rewards of unknown mean.
 
     Args:
-        inverse: Inverse (n, n) of their covariance.
+        half: Triangle H (n, n), of which H + H^T is the inverse of their covariance.
         shift: Generalised least-squares mean.
         solved: The inverse times the rewards less that mean (n,).
         log_likelihood: Log density of the rewards at that mean, up to a constant.
     """
 
-    inverse: Floats
+    half: Floats
     shift: float
     solved: Floats
     log_likelihood: float
+
+    @property
+    def inverse(self) -> Floats:
+        """Inverse (n, n) of the covariance."""
+        return self.half + self.half.T
+
+    def slope(self, change: Floats) -> float:
+        """Derivative of the log density where the derivative of the covariance is this (n, n)."""
+        return 0.5 * float(self.solved @ (change @ self.solved)) - _inner(self.half, change)
 
 
 def solve(signal: Tensor, noise: Tensor, y: Tensor) -> Solution:
@@ -449,18 +490,25 @@ def solve(signal: Tensor, noise: Tensor, y: Tensor) -> Solution:
 
 def _solve(total: Floats, noise: Floats, y: Floats) -> Solution:
     """As `solve`, but overwrites the covariance."""
-    inverse, root = inverse_and_root(_with_noise(total, noise))
-    sums, solved = inverse.sum(0), inverse @ y
+    root = lower_root(_with_noise(total, noise))
+    half = half_inverse(root)
+    sums, solved = half.sum(0) + half.sum(1), half @ y + y @ half
     shift = float(solved.sum()) / float(sums.sum())
     solved -= shift * sums
     log_root = float(np.log(root.diagonal()).sum())
-    return Solution(inverse, shift, solved, -0.5 * float((y - shift) @ solved) - log_root)
+    return Solution(half, shift, solved, -0.5 * float((y - shift) @ solved) - log_root)
 
 
 def _with_noise(total: Floats, noise: Floats) -> Floats:
     """A covariance (n, n) with noise variances (n,) added to its diagonal, in place."""
-    total.flat[:: len(total) + 1] += noise
+    diagonal = _diagonal(total)
+    diagonal += noise
     return total
+
+
+def _diagonal(matrix: Floats) -> Floats:
+    """The diagonal (n,) of a matrix (n, n) that lies row by row, to be written to."""
+    return matrix.reshape(-1)[:: len(matrix) + 1]
 
 
 def _inner(left: Floats, right: Floats) -> float:
@@ -479,7 +527,10 @@ class _Distances(Protocol):
         ...
 
     def spread(self, weights: Floats, scaled: Floats) -> Floats:
-        """Half the sum of squared distances in each coordinate (d,), weighted by pair (n, n)."""
+        """Half the sum of squared distances in each coordinate (d,), weighted by pair (n, n).
+
+        The pairs (i, j) and (j, i) may have different weights.
+        """
         ...
 
 
@@ -487,8 +538,8 @@ class _ByProducts:
     """By products of matrices, with an error of rounding relative to the extent of all points."""
 
     def exponents(self, scaled: Floats) -> Floats:
-        halves = 0.5 * (scaled * scaled).sum(-1)
         exponents: Floats = scaled @ scaled.T
+        halves = 0.5 * _diagonal(exponents)
         exponents -= halves[:, None]
         exponents -= halves
         return exponents
@@ -498,8 +549,9 @@ class _ByProducts:
         return left @ right.mT - 0.5 * norms
 
     def spread(self, weights: Floats, scaled: Floats) -> Floats:
-        spread: Floats = weights.sum(0) @ (scaled * scaled)
-        return spread - (scaled * (weights @ scaled)).sum(0)
+        sums = 0.5 * (weights.sum(0) + weights.sum(1))
+        spread: Floats = (scaled * (sums[:, None] * scaled - weights @ scaled)).sum(0)
+        return spread
 
 
 class _ByDifferences:

@@ -15,11 +15,12 @@ from surefoot.hyperparameters.conditional import Process
 from surefoot.hyperparameters.cross_validation import CrossValidation
 from surefoot.hyperparameters.evidence import Evidence, Hyperparameters
 from surefoot.hyperparameters.fitted import LocalOptimum
+from surefoot.hyperparameters.hessian import hessian
 
 SAMPLES = 16
 """How many samples there are of the hyperparameters."""
 
-_STEP = 1e-3  # in the logarithms, between the gradients that give the curvature
+_STEP = 1e-3  # in the logarithms, between the gradients of the prior
 _LEAST_CURVATURE = 0.1  # the prior has about a third along each logarithm
 _REACH = 6.0  # in the logarithms, of any sample from the most likely values
 _MOST_DIRECTIONS = 32  # beyond, lengthscales vary together
@@ -114,14 +115,13 @@ class PosteriorMode:
         """The negative second derivative of the log posterior density along the directions."""
 
         def slope(free: Tensor) -> Tensor:
-            at = self.model.moved_to(free)
-            gradient = self.evidence.log_likelihood(at, self.weights)[1]
-            gradient = gradient + self.evidence.log_prior(at).gradient
-            return directions @ torch.from_numpy(gradient)
+            return torch.from_numpy(self.evidence.log_prior(self.model.moved_to(free)).gradient)
 
         free = self.model.free
-        rows = [slope(free - _STEP * row) - slope(free + _STEP * row) for row in directions]
-        curvature = torch.stack(rows) / (2.0 * _STEP)
+        rows = [slope(free + _STEP * row) - slope(free - _STEP * row) for row in directions]
+        likelihood = torch.from_numpy(hessian(self.evidence, self.model, self.weights))
+        second = directions @ likelihood + torch.stack(rows) / (2.0 * _STEP)
+        curvature = -second @ directions.T
         return 0.5 * (curvature + curvature.T)
 
     def given(self, model: Hyperparameters, weights: Tensor, share: float = 0.0) -> Process:

@@ -23,10 +23,12 @@ class Correlation(NamedTuple):
     Args:
         values: The correlations (...).
         slopes: Returns the derivatives (...) in the exponents.
+        bends: Returns the second derivatives (...).
     """
 
     values: Tensor
     slopes: Callable[[], Tensor]
+    bends: Callable[[], Tensor]
 
 
 def correlation(exponents: Tensor, nu: float | None, variance: float = 1.0) -> Correlation:
@@ -41,30 +43,40 @@ def correlation(exponents: Tensor, nu: float | None, variance: float = 1.0) -> C
         Rasmussen and Williams 2006, Section 4.2.1.
 
     Example:
-        >>> values, slopes = correlation(torch.tensor([-0.5], dtype=torch.float64), None)
-        >>> [round(one.item(), 4) for one in (values, slopes())]
-        [0.6065, 0.6065]
+        >>> values, slopes, bends = correlation(torch.tensor([-0.5], dtype=torch.float64), 2.5)
+        >>> [round(one.item(), 4) for one in (values, slopes(), bends())]
+        [0.524, 0.5766, 0.8907]
     """
     if nu is None:
         values = exponents.exp().mul_(variance)
-        return Correlation(values, lambda: values)
+        return Correlation(values, lambda: values, lambda: values)
     scaled = exponents.mul(-4.0 * nu).sqrt_()  # sqrt(2 nu) r
     decay = scaled.neg().exp_().mul_(variance)
     return _MATERNS[nu](exponents, scaled, decay)
 
 
 def _matern_1(exponents: Tensor, distance: Tensor, decay: Tensor) -> Correlation:
-    return Correlation(decay, lambda: decay / distance * (exponents < FLOOR))
+    apart = exponents < FLOOR
+    return Correlation(
+        decay,
+        lambda: decay / distance * apart,
+        lambda: decay * (1.0 + distance) / distance**3 * apart,
+    )
 
 
 def _matern_3(exponents: Tensor, scaled: Tensor, decay: Tensor) -> Correlation:
-    return Correlation(scaled.add_(1.0).mul_(decay), lambda: 3.0 * decay)
+    values = scaled.add_(1.0).mul_(decay)
+    return Correlation(
+        values,
+        lambda: 3.0 * decay,
+        lambda: 9.0 * decay / exponents.mul(-6.0).sqrt_(),
+    )
 
 
 def _matern_5(exponents: Tensor, scaled: Tensor, decay: Tensor) -> Correlation:
     rising = scaled.add_(1.0).mul_(decay)
     values = torch.addcmul(rising, exponents, decay, value=-10.0 / 3.0)
-    return Correlation(values, lambda: (5.0 / 3.0) * rising)
+    return Correlation(values, lambda: (5.0 / 3.0) * rising, lambda: (25.0 / 3.0) * decay)
 
 
 _MATERNS = {0.5: _matern_1, 1.5: _matern_3, 2.5: _matern_5}
