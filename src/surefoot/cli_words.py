@@ -84,7 +84,20 @@ class GuessedWords(TyperGroup):
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command; an unknown option is answered by the word to use."""
+        """Run the command; wrong usage is answered in one line, as programs read all other errors.
+
+        An unknown option is answered by the word to use.
+        """
+        try:
+            return self._invoke(ctx)
+        except Exception as error:
+            inner = getattr(error, "ctx", None)
+            if inner is None or not hasattr(error, "format_message"):
+                raise
+            text = " ".join(error.format_message().split()).rstrip(".")
+            raise _without_usage(inner, f"{text}; see `{inner.command_path} -h`") from None
+
+    def _invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
         except Exception as error:
@@ -98,6 +111,16 @@ class GuessedWords(TyperGroup):
             if use is None:
                 raise
             return inner.fail(f"no option {given}; use {use}")
+
+
+def _without_usage(ctx: Any, text: str) -> Exception:
+    """The error of wrong usage, which is shown as one line and not with the usage before it."""
+    try:
+        ctx.fail(text)
+    except Exception as error:
+        error.ctx = None  # type: ignore[attr-defined]
+        return error
+    return RuntimeError(text)
 
 
 def _has(command: Any, use: str) -> bool:

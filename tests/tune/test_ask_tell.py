@@ -162,7 +162,7 @@ SMALL_BRACES = SMALL.replace("{", "{{").replace("}", "}}")
         (-1, {"value": 1.0}, "no id -1"),
         (True, {"value": 1.0}, "no id True"),
         ("0", {"value": 1.0}, "no id '0'"),
-        (0, {}, "got no value, expected a number, or why it failed"),
+        (0, {}, "got no value, expected a number, or `failed` with"),
         (0, {"value": "fast"}, "value: got 'fast', expected a finite number"),
         (0, {"value": "12,5"}, "value: got '12,5'"),
         (0, {"value": "nan"}, "value: got 'nan'"),
@@ -332,6 +332,86 @@ def test_every_request_gets_a_line_and_a_wrong_one_changes_nothing(write):
         assert wanted in answer["error"]
         assert answer["code"] == 2
     assert everything(study) == before
+
+
+LONG = b'{"verb": "status", "x": "' + b"a" * 3_000_000 + b'"}'
+HOSTILE = [
+    (LONG, "more than 1000000 characters"),
+    (b'\xff{"verb": "status"}', "the byte 0xff in a line, expected text in UTF-8"),
+    (b'{"verb": "tell", "id": 0, "value": 1, "worker": "caf\xe9"}', "the byte 0xe9"),
+    (b'{"verb": "tell", "id": 0, "value": ' + b"9" * 5000 + b"}", "got inf, expected a finite"),
+    (b'{"verb": "tell", "id": 0, "value": 1, "value": 2}', "got 'value' twice in an object"),
+    (b'{"verb": "tell", "id": 0, "values": {"p99": 1, "p99": 2}}', "got 'p99' twice"),
+    (b'{"verb": "status"}{"verb": "status"}', "no JSON"),
+    (b'{"verb": "tell", "id": 0, "val', "no JSON"),
+]
+
+
+def test_whatever_bytes_come_each_line_has_its_own_answer(write, monkeypatch):
+    path = write()
+    study = open_ask_tell(path)
+    study.ask()
+    before = everything(study)
+    lines = [line for bad, _ in HOSTILE for line in (b'\xef\xbb\xbf{"verb": "status"}\r', bad)]
+    result = CliRunner().invoke(app, ["serve", str(path)], input=b"\n".join(lines))
+    answers = [json.loads(line) for line in result.output.splitlines()]
+    for good, bad, (_, wanted) in zip(answers[::2], answers[1::2], HOSTILE, strict=True):
+        assert good["asked"][0]["id"] == 0
+        assert wanted in bad["error"]
+    assert (result.exit_code, everything(study)) == (0, before)
+
+
+@pytest.mark.parametrize(
+    "words", ["tell {} x 1", "tell {} 9999999999999999999 1", "ask {} -n 0", "ask {} --foo", "tell"]
+)
+def test_wrong_usage_is_one_line_that_names_the_help(write, words):
+    code, output = surefoot(*words.format(write()).split())
+    verb = words.split()[0]
+    assert (code, output.count("\n")) == (2, 1)
+    assert output.endswith(f"see `surefoot {verb} -h`\n") or f"`root {verb} -h`" in output
+
+
+UNITS = STUDY.replace("[parameters]", '[objective]\nunit = "ms"\n[parameters]')
+P99 = '[constraints]\np99 = { max = 20, unit = "ms" }'
+
+
+@pytest.mark.parametrize(
+    ("value", "sem", "p99"),
+    [("12.5", "0.5", "18"), ("12.5 ms", "500 us", "18 ms"), ("0.0125s", "0.5ms", "0.018 s")],
+)
+def test_a_told_unit_is_converted_to_that_of_the_study(write, value, sem, p99):
+    study = open_ask_tell(write(study=UNITS, more=P99))
+    (asked,) = study.ask()
+    assert study.tell(asked.id, value, sem=sem, values={"p99": p99}).value == 12.5
+    (trial,) = study.opened.state().trials
+    assert {"p99": 18.0} in trial.user_attrs.values()
+
+
+@pytest.mark.parametrize("value", ["12.5 MB", "12.5 %", "12.5 banana", "1,5", "12.5 +- 1 ms"])
+def test_a_told_unit_of_something_else_is_refused(write, value):
+    study = open_ask_tell(write(study=UNITS))
+    study.ask()
+    before = everything(study)
+    with pytest.raises(InvalidInput, match=r"got '.*', expected"):
+        study.tell(0, value)
+    assert everything(study) == before
+
+
+def test_a_unit_is_refused_where_the_study_has_none(write):
+    study = open_ask_tell(write())
+    study.ask()
+    with pytest.raises(InvalidInput, match="without a unit: the study file has none"):
+        study.tell(0, "12.5 ms")
+
+
+@pytest.mark.parametrize("begin", [lambda path: None, open_ask_tell])
+def test_a_study_without_a_command_is_begun_by_asking(write, begin):
+    path = write()
+    begin(path)
+    for command in ("recommend", "report"):
+        code, output = surefoot(command, path)
+        assert (code != 0, output.count("\n")) == (True, 1)
+        assert "`surefoot ask study.toml`" in output
 
 
 @pytest.mark.slow

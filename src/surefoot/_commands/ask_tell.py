@@ -179,7 +179,8 @@ def serve(
         else:
             from surefoot.tune.ask_tell.serve import serve_lines
 
-            serve_lines(opened, typer.get_text_stream("stdin"), typer.get_text_stream("stdout"))
+            requests = typer.get_text_stream("stdin", "utf-8", "surrogateescape")
+            serve_lines(opened, requests, typer.get_text_stream("stdout"))
 
 
 def _opened(study: StudyArgument) -> AskTell:

@@ -17,7 +17,7 @@ with extra("tune"):
 
     from surefoot.tune.closed_terminal import forget_full_output
     from surefoot.tune.errors import INTERRUPTED, STOPPED, error_line, exit_code
-    from surefoot.tune.plain_text import printable
+    from surefoot.tune.plain_text import printable, shown
     from surefoot.types import SurefootError
 
 StudyArgument = Annotated[
@@ -59,13 +59,18 @@ def probability(help: str) -> Any:
     return typer.Option(parser=confidence, metavar="NUMBER", help=help)
 
 
+LARGE = 10**18  # an integer of databases
+
+
 def integer(least: int, most: int | None = None) -> Callable[[str | int], int]:
     """Read an integer in a range, from an option."""
     wanted = f"of at least {least}" if most is None else f"from {least} to {most}"
 
     def read(text: str | int) -> int:  # a default is a number
         # Not by `int` alone, for which 1_0 is 10.
-        number = int(text) if re.fullmatch("[-+]?[0-9]{1,18}", str(text)) else least - 1
+        number = int(text) if re.fullmatch("[-+]?[0-9]{1,4000}", str(text)) else least - 1
+        if number >= LARGE:
+            raise typer.BadParameter(f"got {shown(number)}, expected an integer below 10^18")
         if number < least or (most is not None and number > most):
             raise typer.BadParameter(f"got {text}, expected an integer {wanted}")
         return number

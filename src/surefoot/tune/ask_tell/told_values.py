@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from surefoot.tune.definition.study_file import StudyFile
+from surefoot.tune.measuring.measured_units import scaled
 from surefoot.tune.measuring.measurement import (
     WORKER_CHARACTERS,
     Failure,
@@ -16,6 +17,8 @@ from surefoot.tune.measuring.measurement import (
     positive,
     strict_number,
 )
+from surefoot.tune.measuring.quantity import sole
+from surefoot.tune.measuring.unit_scales import factor
 from surefoot.tune.plain_text import shown, storable
 from surefoot.types import InvalidInput
 
@@ -34,7 +37,8 @@ def result_of(
 
     Args:
         study_file: The study file.
-        value: The measurement, a number or its text; None for a failure.
+        value: The measurement, a number in the unit of the study or a text with a unit that can be
+            converted to it; None for a failure.
         sem: Its standard error, 0 where it is unknown.
         values: Each further objective and constraint, and each variable of an observed
             environment, by name.
@@ -66,14 +70,18 @@ def result_of(
             )
         return outcome(failed, "", 0.0)
     if value is None:
-        raise InvalidInput("got no value, expected a number, or why it failed")
-    number, error = _number("value", value), _number("sem", sem)
+        raise InvalidInput("got no value, expected a number, or `failed` with the reason")
+    unit = study_file.objective.unit or ""
+    number, error = _number("value", value, unit), _number("sem", sem, unit)
     if error < 0.0:
         raise InvalidInput(f"sem: got {shown(sem)}, expected a standard error of at least 0")
     for name in (*study_file.reported, *observed):
         if name not in given:
             raise InvalidInput(f"got no value of {name}, expected {name}=NUMBER beside the value")
-    constraints = {name: _number(name, given[name]) for name in study_file.reported}
+    constraints = {
+        name: _number(name, given[name], one.unit or "")
+        for name, one in study_file.reported.items()
+    }
     seen = {name: _number(name, given[name]) for name in observed}
     found = ObservedVariables(observed).check(seen, "") if observed else None
     if isinstance(found, str):
@@ -89,10 +97,16 @@ def result_of(
     return result
 
 
-def _number(name: str, given: object) -> float:
-    """A finite number, or the text of one."""
+def _number(name: str, given: object, unit: str = "") -> float:
+    """A finite number, or the text of one, which may be in another unit than the study's."""
     found = math.nan
-    if not isinstance(given, bool):
+    if isinstance(given, str) and (told := sole(given)) is not None and told.unit and not told.sem:
+        size = factor(told.unit, unit) if unit else None
+        if size is None:
+            wanted = f"one in {unit}" if unit else "one without a unit: the study file has none"
+            raise InvalidInput(f"{name}: got {shown(given)}, expected {wanted}")
+        found = scaled(told.value, size)
+    elif not isinstance(given, bool):
         with suppress(TypeError, ValueError, OverflowError):
             found = strict_number(given.strip() if isinstance(given, str) else given)
     if not math.isfinite(found):

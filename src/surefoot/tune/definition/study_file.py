@@ -176,6 +176,14 @@ class StudyFile:
         return self.study.safe or any(one.safe for one in self.constraints.values())
 
     @property
+    def first_step(self) -> str:
+        """How to get the first measurement of the study."""
+        name, objective = self.path.name, self.objective
+        if objective.command is None and objective.function is None:
+            return f"`surefoot ask {name}`, measure and `surefoot tell` first"
+        return f"run `surefoot tune {name}` first"
+
+    @property
     def units(self) -> Units:
         """Units of the objective and of the parameters."""
         named = self.parameters.items()

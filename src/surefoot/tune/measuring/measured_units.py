@@ -52,21 +52,26 @@ def in_study_units(
     size = sizes.get(VALUE, 1.0)
     return replace(
         result,
-        value=_scaled(result.value, size),
-        sem=_scaled(result.sem, size),
+        value=scaled(result.value, size),
+        sem=scaled(result.sem, size),
         beside=tuple(
-            replace(one, value=_scaled(one.value, size), sem=_scaled(one.sem, size))
+            replace(one, value=scaled(one.value, size), sem=scaled(one.sem, size))
             for one in result.beside
         ),
         constraints={
-            name: _scaled(one, sizes.get(name, 1.0)) for name, one in result.constraints.items()
+            name: scaled(one, sizes.get(name, 1.0)) for name, one in result.constraints.items()
         },
         units=units,
     )
 
 
-def _scaled(number: float, size: float) -> float:
-    """A number in another unit, without digits that come from the division of units."""
+def scaled(number: float, size: float) -> float:
+    """A number in another unit, without digits that come from the division of units.
+
+    Args:
+        number: The number.
+        size: What it is multiplied by.
+    """
     return number if size == 1.0 else float(f"{number * size:.15g}")
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from optuna.trial import FrozenTrial
 
+from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.plain_text import printable
 from surefoot.tune.study.trial_attributes import (
     failure_reason,
@@ -33,16 +34,17 @@ def explained_failure(trial: FrozenTrial) -> str:
     return reason if not last or last in reason else f"{reason}: {last}"
 
 
-def without_measurement(name: str, trials: Sequence[FrozenTrial]) -> NotReady:
+def without_measurement(study_file: StudyFile, trials: Sequence[FrozenTrial]) -> NotReady:
     """Why nothing can be said of a study that has no measurement, and what to do.
 
     Args:
-        name: Name of its study file.
+        study_file: Its study file.
         trials: Its trials.
     """
+    name = study_file.path.name
     lines = failure_lines(trials)
     if not lines:
-        return NotReady(f"{name}: no round has a measurement; run `surefoot tune {name}` first")
+        return NotReady(f"{name}: no round has a measurement; {study_file.first_step}")
     return NotReady(f"{name}: no round has a measurement: {lines[0]}")
 
 

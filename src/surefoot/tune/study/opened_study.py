@@ -115,7 +115,7 @@ class OpenedStudy:
             StorageFailed: If the storage cannot be read.
         """
         if not any(trial.state == TrialState.COMPLETE for trial in trials):
-            raise without_measurement(self.study_file.path.name, trials)
+            raise without_measurement(self.study_file, trials)
         finished = sum(trial.state.is_finished() for trial in trials)
         if finished not in self._beliefs:
             self._beliefs.clear()  # a finished trial never changes
@@ -181,10 +181,7 @@ def open_study(path: Path | str) -> OpenedStudy:
     storage = connect(location, create=False)
     with storage_errors(location, "reading"):
         if not has_study(storage, location, name):
-            raise NoStudy(
-                f"{location.label}: contains no study {name!r}; "
-                f"run `surefoot tune {study_file.path.name}` first"
-            )
+            raise NoStudy(f"{location.label}: contains no study {name!r}; {study_file.first_step}")
         sampler = default_sampler(study_file)
         with readable(location, "the study"):
             study = optuna.load_study(study_name=name, storage=storage, sampler=sampler)

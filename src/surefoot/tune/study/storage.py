@@ -195,9 +195,7 @@ def connect(location: Location, *, create: bool) -> BaseStorage:
         raise study_file.error("study.storage", message) from None
     if size is None:
         if not create:
-            raise NoStudy(
-                f"{file}: no such storage; run `surefoot tune {study_file.path.name}` first"
-            )
+            raise NoStudy(f"{file}: no such storage; {study_file.first_step}")
         _create(location, file)
     elif file.is_dir():
         raise study_file.error("study.storage", f"{file} is a folder, expected a file")
@@ -352,8 +350,7 @@ def _open(location: Location, create: bool) -> BaseStorage:
     except Exception as error:  # drivers have errors of their own
         if location.file is None and not create and not _has_tables(location):
             raise NoStudy(
-                f"{location.label}: contains no study yet; "
-                f"run `surefoot tune {location.study_file.path.name}` first"
+                f"{location.label}: contains no study yet; {location.study_file.first_step}"
             ) from None
         raise StorageFailed(
             f"{location.label}: cannot be opened: {reason(location, error)}"
