@@ -62,6 +62,22 @@ def test_the_search_for_a_first_feasible_point_ends_with_it():
 
 
 @pytest.mark.slow
+def test_the_search_for_a_first_feasible_point_leaves_alone_what_fails():
+    space = sf.Box([0.0] * 3, [1.0] * 3, choices=[(1, 2)])
+    optimizer = sf.algorithms.robust_ucb(space, initial=0, outcomes=LIMITED, seed=0)
+    for x in (0.05, 0.15, 0.25, 0.35, 0.4, 0.5):  # alike, and a thousand deviations beyond
+        memory = 3.89 + 0.004 * math.sin(40.0 * x)
+        optimizer.tell([x, 1.0, 0.0], x, outcomes={"c": memory})
+    for x in (0.3, 0.8):
+        optimizer.forget(optimizer.expect([x, 0.0, 1.0]), failed=True)
+    assert optimizer.belief().seeks_feasibility
+    assert optimizer.shared_failures.found
+    x, *category = optimizer.ask().point.tolist()
+    assert category == [1.0, 0.0]
+    assert x > 0.5
+
+
+@pytest.mark.slow
 def test_one_value_that_holds_against_the_model_is_neither_believed_nor_dismissed():
     optimizer = _optimizer(lambda x: 4.0 + 0.001 * math.sin(40.0 * x), number=12)
     optimizer.tell([0.31], 0.31, outcomes={"c": -2.0})

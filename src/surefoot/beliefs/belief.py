@@ -580,7 +580,10 @@ class Belief:
         """Logarithm (n,) of the probability that all is well at designs x (n, dx).
 
         All is well where the measurement succeeds and all constraints hold. Where nothing has held
-        so far, that is most probable far from what was measured, or close to the limits.
+        so far, that is most probable far from what was measured, or close to the limits. Beside
+        values that are far beyond a limit and much alike, probabilities of their constraint differ
+        by thousands of orders of magnitude, and more than the model knows: beside the probability
+        of success that of the constraints counts with a tail of 2 degrees of freedom.
 
         References:
             Gelbart, Snoek and Adams 2014, "Bayesian optimization with unknown constraints",
@@ -589,7 +592,8 @@ class Belief:
         points = self.space.inputs(x, self.z)
         logs = self.constraints.log_prospect(points)
         if not self.success.is_certain:
-            logs = logs + self.success(points).clamp_min(_POSITIVE[0]).log()
+            tailed = -torch.log1p(-logs)  # of Student's t(2), 1 / (1 + z²/2), for exp(-z²/2)
+            logs = tailed + self.success(points).clamp_min(_POSITIVE[0]).log()
         weights = self.weights_at(x).to(logs).clamp_min(_POSITIVE[0]).log()
         return (logs.reshape(len(x), -1) + weights).logsumexp(-1)
 
