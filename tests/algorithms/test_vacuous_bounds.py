@@ -71,16 +71,23 @@ def test_others_are_not(make: Any) -> None:
         make(MOMENT, LOUD, scale=0.001)
 
 
+@pytest.mark.parametrize("line", [[[0.3]], [[0.3], [0.3]], np.linspace(0.0, 1.0, 10**6)[:, None]])
+def test_arms_that_need_no_separation_or_are_many_are_not_told(line: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        algorithms.gp_ucb(sf.Arms(line), KERNEL, noise=0.1, norm_bound=1.0)
+
+
 def test_the_horizon_is_that_of_the_run() -> None:
     with pytest.warns(UserWarning, match="in 400 rounds"):
         RUNS["ata"](MOMENT, LOUD, horizon=400)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("shift", [1.0, 64.0])
-def test_bounds_of_a_run_are_as_wide_as_is_said(shift: float) -> None:
+@pytest.mark.slow
+def test_bounds_of_a_run_are_as_wide_as_is_said() -> None:
     """All rounds at one arm, where f is 0."""
-    width = widths.dual_mixture(2.0, 200.0, shifts=[shift])
+    width = widths.dual_mixture(2.0, 200.0, shifts=[64.0])
     with pytest.warns(UserWarning, match="cannot separate") as told:
         optimizer = sf.Optimizer(ARMS, KERNEL, width=width)
     said = float(str(told[0].message).split("+-")[1].split()[0])

@@ -14,6 +14,7 @@ from surefoot.hyperparameters import GivenHyperparameters
 from surefoot.widths.assumptions import Theorem
 
 _LONG, _FEW = 10_000, 512  # rounds without a horizon, and points that are compared
+_ALIKE = 1e-9  # squared distance in units of k(x, x), by rounding
 
 
 def warn_if_vacuous(model: Model) -> None:
@@ -26,15 +27,17 @@ def warn_if_vacuous(model: Model) -> None:
     rule, width = model.hyperparameters, model.width
     if not (isinstance(rule, GivenHyperparameters) and isinstance(width, Theorem)):
         return
-    points = model.space.examples(_FEW, torch.Generator().manual_seed(0))[:_FEW]
+    points = model.space.examples(_FEW, torch.Generator().manual_seed(0))
+    rows = torch.linspace(0, len(points) - 1, min(len(points), _FEW)).round().long()
+    points = points[rows.to(points.device)]  # neighbours may be alike, as on a sorted line
     with torch.no_grad():
         gram = kernels.block(rule.kernel, points, points)
     largest, rounds = float(gram.diagonal().max()), width.horizon or _LONG
-    if largest == 0.0:
+    squared = float((gram.diagonal()[:, None] + gram.diagonal()[None] - 2.0 * gram).max())
+    if squared <= _ALIKE * largest:  # a single arm, or arms of which the function is the same
         return
-    distances = gram.diagonal()[:, None] + gram.diagonal()[None] - 2.0 * gram
     progress = width.at_one_point(rounds, largest, rule.ridge)
-    most = width.largest_difference(progress, float(distances.max().clamp_min(0.0).sqrt()))
+    most = width.largest_difference(progress, math.sqrt(squared))
     squares = {rule.ridge: width(progress) ** 2}
     if isinstance(width, BandRule):
         for other in width.ridges(rule.ridge):
