@@ -163,3 +163,22 @@ def test_the_report_draws_the_front(measured: OpenedStudy, tmp_path: Path) -> No
     assert "9 of 9 configurations are not dominated" in page
     assert "smaller cost is better · larger speed is better" in page
     assert 'id="convergence"' not in page
+
+
+@pytest.mark.slow
+def test_the_report_counts_the_outliers_of_each_objective(
+    measured: OpenedStudy, tmp_path: Path
+) -> None:
+    """The head of the page is about all objectives, and so not about the first one's alone."""
+    for i, speed in enumerate((50.0, -70.0)):
+        measured.study.add_trial(
+            create_trial(
+                params={"x": (2 * i + 5) / 16},
+                distributions=measured.study_file.distributions,
+                value=1.0 + (2 * i + 5) / 16,
+                user_attrs={CONSTRAINTS: {"speed": speed}},
+            )
+        )
+    surefoot("report", measured.study_file.path, "-o", tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    assert "11 measurements · 2 of speed treated as outliers · no failures" in page

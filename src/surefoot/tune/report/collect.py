@@ -143,6 +143,7 @@ def _front(state: StudyState) -> FrontView:
         },
         {name: f"{name} [{unit}]" if unit else name for name, unit in found.of.items()},
         escaped(values_text(found.chosen, found.of, further)),
+        {name: int(one.outliers.sum()) for name, one in state.objectives.objectives.items()},
     )
 
 

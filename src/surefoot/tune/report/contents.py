@@ -121,12 +121,14 @@ class FrontView:
         measured: Measurements of each objective by name, in the same order.
         titles: Names of the objectives with their units, by name.
         value: All objectives but the first at the recommended point, in words.
+        outliers: Number of measurements of each objective that are treated as outliers, by name.
     """
 
     front: Front
     measured: dict[str, list[float]]
     titles: dict[str, str]
     value: str
+    outliers: dict[str, int]
 
     @property
     def pairs(self) -> list[tuple[str, str]]:

@@ -165,15 +165,24 @@ def _cell(value: Any, text: bool = False) -> str:
 
 
 def _counts(report: Report) -> str:
-    outliers, failed = sum(trial.outlier for trial in report.measured), len(report.failed)
+    failed = len(report.failed)
     return " · ".join(
         [
             _plural(len(report.measured), "measurement"),
-            f"{outliers} of them treated as outliers" if outliers else "no outliers",
+            _outliers(report) or "no outliers",
             _plural(failed, "failed trial") if failed else "no failures",
             *_directions(report),
         ]
     )
+
+
+def _outliers(report: Report) -> str:
+    """How many measurements are treated as outliers, of each objective; empty where none is."""
+    if report.front is None:
+        number_of = sum(trial.outlier for trial in report.measured)
+        return f"{number_of} of them treated as outliers" if number_of else ""
+    found = [f"{count} of {name}" for name, count in report.front.outliers.items() if count]
+    return f"{' and '.join(found)} treated as outliers" if found else ""
 
 
 def _directions(report: Report) -> list[str]:
