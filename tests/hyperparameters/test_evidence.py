@@ -118,7 +118,9 @@ def test_a_rough_kernel_is_exact_for_points_that_are_equal_or_close(logs):
     torch.testing.assert_close(torch.from_numpy(found), gradient, rtol=1e-5, atol=1e-6)
     model = Hyperparameters(at.detach())
     variance = torch.tensor(model.variance, dtype=torch.float64)
-    covariance = evidence.between(model.lengthscales, variance, points, points)
+    covariance = evidence.covariances(
+        variance, evidence.exponents(model.lengthscales, points, points)
+    )
     expected = evidence.covariance_of_rewards(model)
     torch.testing.assert_close(covariance, expected, rtol=1e-12, atol=0.0)
 
@@ -137,8 +139,9 @@ def test_distances_of_many_columns_of_one_lengthscale_are_computed_once(monkeypa
         one = Evidence(points, points[:, 0], group, nu, None)
         assert list(one._wide) == ([1] if wide == 8 else [])
         left = alone.clone().requires_grad_(True)
-        values = one.between(lengthscales, variance, left, points)
-        groups = one.between(lengthscales, variance, left[:, None, None, :], points[:2])
+        values = one.covariances(variance, one.exponents(lengthscales, left, points))
+        exponents = one.exponents(lengthscales, left[:, None, None, :], points[:2])
+        groups = one.covariances(variance, exponents)
         (values.sum() + groups.square().sum()).backward()
         found.append((values.detach(), groups.detach(), left.grad))
     assert found[0][0].shape == (3, 4, 5)

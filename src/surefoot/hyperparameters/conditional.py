@@ -104,7 +104,7 @@ class Process:
         level = self.level_variance[..., None, None]
         prior = self.between(points, points) + level
         noise = self.noise[..., None] / counts
-        across = self._across(points)
+        across = self._across(points, self._exponents(points, self.points))
         explained = across @ self.inverse
         root = cholesky(prior + torch.diag_embed(noise) - explained @ across.mT)
         corner = torch.cholesky_inverse(root)
@@ -122,28 +122,35 @@ class Process:
 
     def at(self, points: Tensor) -> Conditional:
         """The values at points (p, d), differentiable in them."""
-        across = self._across(points)
+        exponents = self._exponents(points, self.points)
+        across = self._across(points, exponents)
         explained = across @ self.inverse
         mean = self._mean(across)
-        unknown = (1.0 - explained.sum(-1)) / self.inverse.sum((-1, -2)).sqrt()[..., None]
-        return Conditional(mean, Prior(self, points), across, explained, unknown)
+        unknown = (1.0 - explained.sum(-1)) / self._sums.sum(-1, keepdim=True).sqrt()
+        return Conditional(mean, Prior(self, points), exponents, across, explained, unknown)
 
     def mean(self, points: Tensor) -> Tensor:
         """Posterior means (..., p) alone, which take a small part of the time of `at`."""
         if self.evidence.is_told(points):
             return self.fitted
-        return self._mean(self._across(points))
+        return self._mean(self._across(points, self._exponents(points, self.points)))
 
-    def _across(self, points: Tensor) -> Tensor:
+    def _across(self, points: Tensor, exponents: Tensor) -> Tensor:
         """Prior covariance (..., p, n) of the values at points (p, d) with the rewards."""
-        return self.between(points, self.points) + self.level[..., None, :]
+        return self._covariances(points, self.points, exponents) + self.level[..., None, :]
 
     def _mean(self, across: Tensor) -> Tensor:
         return self.shift[..., None] + (across @ self.solved[..., None])[..., 0]
 
     def between(self, left: Tensor, right: Tensor) -> Tensor:
         """Prior covariance (..., p, r) of values at points (p, d) and (r, d), effects aside."""
-        smooth = self.evidence.between(self.lengthscales, self.variance, left, right)
+        return self._covariances(left, right, self._exponents(left, right))
+
+    def _exponents(self, left: Tensor, right: Tensor) -> Tensor:
+        return self.evidence.exponents(self.lengthscales, left, right)
+
+    def _covariances(self, left: Tensor, right: Tensor, exponents: Tensor) -> Tensor:
+        smooth = self.evidence.covariances(self.variance, exponents)
         if not bool(self.own.any()):
             return smooth
         return smooth + self.own[..., None, None] * same_points(left, right)
@@ -159,19 +166,29 @@ class Process:
             by_mean: Derivatives (s, p) of the function in their means.
             by_variance: Derivatives (s, p) of the function in their variances.
         """
-        rows = self.inverse.sum(-1)
+        rows = self._sums
         by_unknown = 2.0 * by_variance * at.unknown_mean / rows.sum(-1, keepdim=True).sqrt()
         by_explained = 2.0 * by_variance * (at.left > 0.0)
         by_across = (
             by_mean[..., None] * self.solved[:, None] - by_unknown[..., None] * rows[:, None]
         )
-        places = at.prior.points, self.points
-        slope = self.evidence.slopes_between(self.lengthscales, self.variance, *places)
+        slope = self.evidence.slopes(self.variance, at.exponents)
         by_exponent = (by_across - by_explained[..., None] * at.solved) * slope
         first, scales = self.evidence.points[:1], self.lengthscales[:, None, self.evidence.group]
-        points, rewarded = ((one - first) / scales for one in places)
-        apart = by_exponent @ rewarded - points * by_exponent.sum(-1, keepdim=True)
+        points = (at.prior.points - first) / scales
+        apart = by_exponent @ self._scaled - points * by_exponent.sum(-1, keepdim=True)
         return (apart / scales).sum(0)
+
+    @cached_property
+    def _sums(self) -> Tensor:
+        """Sums (..., n) of the rows of the inverse."""
+        return self.inverse.sum(-1)
+
+    @cached_property
+    def _scaled(self) -> Tensor:
+        """Points (s, n, d) of the rewards in lengthscales, as seen from the first one."""
+        scales = self.lengthscales[:, None, self.evidence.group]
+        return (self.points - self.evidence.points[:1]) / scales
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,6 +222,7 @@ class Conditional:
     Args:
         mean: Their means (..., p).
         prior: What they were before.
+        exponents: Exponents (..., p, n) of the points with those of the rewards.
         across: Their covariance (..., p, n) with the rewards.
         solved: The same times the inverse covariance of the rewards.
         unknown_mean: Deviation (..., p) that the unknown prior mean adds.
@@ -212,6 +230,7 @@ class Conditional:
 
     mean: Tensor
     prior: Prior
+    exponents: Tensor
     across: Tensor
     solved: Tensor
     unknown_mean: Tensor
@@ -237,7 +256,7 @@ class Conditional:
         """The values of a batch (s,) in groups (p / q, s, q) of so many points q."""
         by_group = {
             name: getattr(self, name).unflatten(1, (-1, number)).transpose(0, 1)
-            for name in ("mean", "across", "solved", "unknown_mean")
+            for name in ("mean", "exponents", "across", "solved", "unknown_mean")
         }
         points = self.prior.points.unflatten(0, (-1, 1, number))
         return replace(self, prior=replace(self.prior, points=points), **by_group)

@@ -271,30 +271,27 @@ class Evidence:
             total = total + effect.covariance(logs).values
         return total
 
-    def between(
-        self, lengthscales: Tensor, variance: Tensor, left: Tensor, right: Tensor
-    ) -> Tensor:
-        """Covariances (..., p, r) between function values at points (p, d) and at others (r, d).
+    def covariances(self, variance: Tensor, exponents: Tensor) -> Tensor:
+        """Covariances (..., p, r) between function values, differentiable in the exponents.
 
-        Differentiable in the points.
+        Args:
+            variance: Signal variances (...).
+            exponents: Exponents (..., p, r) of the points.
+        """
+        return variance[..., None, None] * differentiable_correlation(exponents, self.nu)
+
+    def slopes(self, variance: Tensor, exponents: Tensor) -> Tensor:
+        """Derivatives (..., p, r) of `covariances` in the exponents."""
+        return variance[..., None, None] * correlation(exponents, self.nu).slopes()
+
+    def exponents(self, lengthscales: Tensor, left: Tensor, right: Tensor) -> Tensor:
+        """Exponents (..., p, r), half the squared distances with a minus, differentiable.
 
         Args:
             lengthscales: Lengthscales (..., g).
-            variance: Signal variances (...).
-            left: The points (p, d).
-            right: The others (r, d).
+            left: Points (p, d).
+            right: Other points (r, d).
         """
-        exponents = self._exponents(lengthscales, left, right)
-        return variance[..., None, None] * differentiable_correlation(exponents, self.nu)
-
-    def slopes_between(
-        self, lengthscales: Tensor, variance: Tensor, left: Tensor, right: Tensor
-    ) -> Tensor:
-        """Derivatives (..., p, r) of `between` in half the squared distances, with a minus."""
-        exponents = self._exponents(lengthscales, left, right)
-        return variance[..., None, None] * correlation(exponents, self.nu).slopes()
-
-    def _exponents(self, lengthscales: Tensor, left: Tensor, right: Tensor) -> Tensor:
         # Differences keep more digits where all points are close.
         left, right = left - self.points[:1], right - self.points[:1]
         distances, narrow = _DISTANCES[self.nu], self._narrow
