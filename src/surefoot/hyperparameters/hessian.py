@@ -64,7 +64,7 @@ def hessian(evidence: Evidence, model: Hyperparameters, weights: Tensor) -> Floa
     moved, sums = changes @ found.solved, inverse.sum(0)
     projected = moved @ inverse - np.multiply.outer(moved @ sums, sums / sums.sum())
     for i in range(len(changes)):
-        changes[i] = inverse @ changes[i]
+        changes[i] = inverse * by_noise.of_excess if i == noise else inverse @ changes[i]
     traces = np.stack([rows @ one.T.reshape(-1) for one in changes])
     return second - moved @ projected.T + 0.5 * traces
 
