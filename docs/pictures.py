@@ -25,6 +25,7 @@ from surefoot_experiments.papers.risk_runs import MEASURE
 from surefoot_experiments.scoreboard import scores
 
 IMAGES = Path(__file__).parent / "images"
+TABLES = Path(__file__).parents[1] / "experiments/src/surefoot_experiments/benchmarks"
 ROUNDS = 40
 SEEDS = 10
 NOISE = 0.2  # standard deviation of every measurement
@@ -218,6 +219,42 @@ def draw_scoreboard(results: Path) -> None:
     figure.savefig(IMAGES / "scoreboard.png")
 
 
+def draw_cost() -> None:
+    """Time of a round by the number of rewards and of arms, from the stored tables of costs."""
+    text = (TABLES / "sketch_cost.md").read_text()
+    by_rewards = {
+        "exact process, GPyTorch": columns(text, "| t | fantasy |", (0, 2)),
+        "surefoot, BBKB": columns(text, "| t | ms a round |", (0, 1)),
+    }
+    authors = columns(text, "|   | ms a round | target |", (0, 1, 4))
+    methods = {"surefoot, BKB": ("bkb", 1), "surefoot, BBKB": ("bbkb", 1)}
+    methods |= {"authors' code, BKB": ("bkb", 2), "authors' code, BBKB": ("bbkb", 2)}
+    by_arms = {}
+    for label, (name, column) in methods.items():
+        rows = [row for row in authors if row[0].split(",")[0] == name]
+        by_arms[label] = [[row[0].split()[1].replace(",", ""), row[column]] for row in rows]
+    figure, (left, right) = plt.subplots(1, 2, figsize=(8.4, 3.2), sharey=True)
+    for axes, curves_of in ((left, by_rewards), (right, by_arms)):
+        for label, points in curves_of.items():
+            x, y = ([float(row[i].split()[0].replace(",", "")) for row in points] for i in (0, 1))
+            color = BLUE if "surefoot" in label else ORANGE
+            mark = "s--" if label.endswith(" BBKB") else "o-"
+            axes.loglog(x, y, mark, color=color, label=label, markersize=4)
+        axes.legend(frameon=False, fontsize=7)
+    left.set(xlabel="rewards, 10,000 arms", ylabel="ms a round")
+    right.set(xlabel="arms")
+    right.set_xticks([1_000, 10_000], ["1,000", "10,000"], minor=False)
+    right.minorticks_off()
+    figure.tight_layout()
+    figure.savefig(IMAGES / "cost.png")
+
+
+def columns(text: str, header: str, chosen: tuple[int, ...]) -> list[list[str]]:
+    """Cells of some columns of the table with this header, by row."""
+    lines = text[text.index(header) :].split("\n\n")[0].splitlines()[2:]
+    return [[line.strip("|").split("|")[i].strip() for i in chosen] for line in lines]
+
+
 def main() -> None:
     plt.rcParams.update(
         {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "figure.dpi": 130}
@@ -225,6 +262,7 @@ def main() -> None:
     IMAGES.mkdir(exist_ok=True)
     draw_spikes()
     draw_starvation()
+    draw_cost()
     if len(sys.argv) > 1:
         draw_value_at_risk(Path(sys.argv[1]))
         draw_scoreboard(Path(sys.argv[1]))
