@@ -178,3 +178,23 @@ def test_the_first_steps_go_where_the_objective_is_better():
         for x in (0.5, 0.47, 0.53, 0.45):
             optimizer.tell([x, 0.5, 0.5], 10.0 * x, outcomes={"c": 0.0})
         assert float(optimizer.ask().point[0]) > 0.5
+
+
+@pytest.mark.slow
+def test_a_limit_holds_with_the_probability_of_the_mixture_and_not_of_its_moments():
+    optimizer = sf.algorithms.robust_ucb(
+        sf.Box([0.0, 0.0], [1.0, 1.0]), outcomes={"c": sf.Constraint(maximum=1.0, safe=True)}
+    )
+    for x in torch.linspace(0.1, 0.8, 14).tolist():  # nothing is known along the other variable
+        c = 0.3 + 0.05 * math.sin(90.0 * x) + 6.0 * max(0.0, x - 0.65)
+        optimizer.tell([x, 0.4], x, outcomes={"c": c})
+    limit = optimizer.belief().constraints.beliefs["c"]
+    points = torch.tensor([[0.3, 0.5], [0.3, 0.8], [0.6, 0.9]], dtype=torch.float64)
+    integrated = limit.margin.uncertainty.smooth.over(limit.margin.posterior)
+    drawn = integrated.draws(points, 16_000, torch.Generator().manual_seed(0))
+    at_limit = limit.margin.transform(torch.zeros(1, dtype=torch.float64))
+    share = (drawn >= at_limit).double().mean(-1)
+    assert (limit.prospect(points) - share).abs().max() < 0.005
+    mean, deviation = integrated.mean_and_deviation(points)
+    of_moments = torch.special.ndtr((mean - at_limit) / deviation)
+    assert (of_moments - share).abs().max() > 0.005

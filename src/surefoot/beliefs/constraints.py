@@ -87,8 +87,7 @@ class ConstraintBelief:
         Near them there is most to learn of where the limit is; the model is wrong only where they
         keep it.
         """
-        mean, deviation = self._moments(points)
-        chance = torch.special.ndtr((mean - self._at_limit) / deviation)
+        chance = self._modelled(points)
         return torch.lerp(chance, torch.ones_like(chance), self._doubt(points, holds=True))
 
     def log_prospect(self, points: Tensor) -> Tensor:
@@ -241,16 +240,36 @@ class ConstraintBelief:
         near = kernels.correlation(kernel, points, sites[unsettled]).amax(-1)
         return near * self._even_odds(points, unsettled, _LOCAL)
 
-    def _moments(self, points: Tensor) -> tuple[Tensor, Tensor]:
-        """Mean and deviation (n,) of the margin, as it is transformed.
+    def _modelled(self, points: Tensor) -> Tensor:
+        """Probability (n,) that the constraint holds by the model.
 
-        Of a limit that must not be broken they are integrated over the hyperparameters.
+        Of a limit that must not be broken, the mean over samples of the hyperparameters: the normal
+        distribution of the moments of all has the tails of the one that knows least.
         """
+        if not self._is_integrated:
+            mean, deviation = self._moments(points)
+            return torch.special.ndtr((mean - self._at_limit) / deviation)
+        means, covariances = self._posterior.components(points.unsqueeze(-2))
+        deviations = covariances[..., 0, 0].clamp_min(0.0).sqrt()
+        deviations = deviations.clamp_min(_LEAST * self._posterior.scale)
+        return torch.special.ndtr((means[..., 0] - self._at_limit) / deviations).mean(-1)
+
+    def _moments(self, points: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean and deviation (n,) of the margin, as it is transformed."""
+        mean, deviation = self._posterior.mean_and_deviation(points)
+        return mean, deviation.clamp_min(_LEAST * self._posterior.scale)
+
+    @property
+    def _is_integrated(self) -> bool:
+        """Whether all is integrated over the hyperparameters: the limit must not be broken."""
+        return self.limit.safe and len(self.margin.observations) <= _MOST_INTEGRATED
+
+    @cached_property
+    def _posterior(self) -> Predictive:
         posterior: Predictive = self.margin.posterior
-        if self.limit.safe and len(self.margin.observations) <= _MOST_INTEGRATED:
+        if self._is_integrated:
             posterior = self.margin.uncertainty.smooth.over(self.margin.posterior)
-        mean, deviation = posterior.mean_and_deviation(points)
-        return mean, deviation.clamp_min(_LEAST * posterior.scale)
+        return posterior
 
 
 @dataclass(frozen=True, eq=False)
