@@ -138,8 +138,13 @@ def _range(name: str, low: str, high: str) -> _Described:
             "the same, or k, m, g or t (each 1024 times the one before), the smaller one first"
         )
     bottom, top = _number(first), _number(second)
-    if bottom is None or top is None or not bottom < factor * top:
-        raise InvalidInput(f"{name}: got {shown(f'{low}..{high}')}, expected low..high")
+    if bottom is None or top is None:
+        raise InvalidInput(f"{name}: got {shown(f'{low}..{high}')}, expected finite ends")
+    if not bottom < factor * top:
+        found = f"{name}: got {shown(f'{low}..{high}')}, whose ends are"
+        if bottom == factor * top:
+            raise InvalidInput(f"{found} the same; expected a range, or the value without braces")
+        raise InvalidInput(f"{found} in the wrong order; expected {{{name}:{high}..{low}}}")
     top = top if factor == 1 else top * factor
     top = int(top) if isinstance(bottom, int) and top == int(top) and factor > 1 else top
     whole = isinstance(bottom, int) and isinstance(top, int)
