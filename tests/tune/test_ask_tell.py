@@ -175,7 +175,7 @@ SMALL_BRACES = SMALL.replace("{", "{{").replace("}", "}}")
         (0, {"value": 1.0, "values": {"p98": 3}}, "got a value of 'p98', expected none"),
         (0, {"value": 1.0, "worker": 3}, "worker: got 3, expected a text"),
         (0, {"value": 1.0, "failed": "oom"}, "expected one of the two"),
-        (2, {"value": 2.0}, "trial 2 has the value 1 already, which cannot be changed; got 2"),
+        (2, {"value": 2.0}, "trial 2 has the value 1 already, .*; got the value 2"),
         (2, {"failed": "oom"}, "trial 2 has the value 1 already.*; got a failure, oom"),
     ],
 )
@@ -385,6 +385,38 @@ def test_a_told_unit_is_converted_to_that_of_the_study(write, value, sem, p99):
     assert study.tell(asked.id, value, sem=sem, values={"p99": p99}).value == 12.5
     (trial,) = study.opened.state().trials
     assert {"p99": 18.0} in trial.user_attrs.values()
+
+
+def test_other_numbers_of_the_same_id_are_refused_and_the_same_are_not(write):
+    study = open_ask_tell(write(study=UNITS, more=P99))
+    study.ask(2)
+    told = {"value": 0.1 + 0.2, "sem": 0.4, "values": {"p99": 18.0}}
+    study.tell(0, **told)
+    study.tell(1, failed="oom")
+    before = everything(study)
+    assert study.tell(0, **told).value == 0.1 + 0.2
+    assert study.tell(0, "0.30000000000000004 ms", sem="400us", values={"p99": "0.018s"}).id == 0
+    for change, message in [
+        ({"value": 0.3}, "has the value 0.30000000000000004 already, .*; got the value 0.3$"),
+        ({"sem": 0.5}, "has sem 0.4 already, which cannot be changed; got sem 0.5"),
+        ({"sem": 0}, "got sem 0$"),
+        ({"values": {"p99": 19}}, "has p99 18 already, which cannot be changed; got p99 19"),
+    ]:
+        with pytest.raises(InvalidInput, match=message):
+            study.tell(0, **(told | change))
+    with pytest.raises(InvalidInput, match=r"has a failure, oom already, .*; got the value 1$"):
+        study.tell(1, 1, values={"p99": 1})
+    with pytest.raises(InvalidInput, match="got 'p99' of a configuration that failed"):
+        study.tell(1, failed="oom", values={"p99": 1})
+    assert everything(study) == before
+
+
+def test_a_message_lists_some_of_many_ids(write):
+    study = open_ask_tell(write(rounds=40, study=STUDY.replace("initial = 8", "initial = 40")))
+    study.ask(40)
+    for refused, error in [(study.ask, NothingToAsk), (lambda: study.tell(99, 1), InvalidInput)]:
+        with pytest.raises(error, match="0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 30 more"):
+            refused()
 
 
 @pytest.mark.parametrize("value", ["12.5 MB", "12.5 %", "12.5 banana", "1,5", "12.5 +- 1 ms"])

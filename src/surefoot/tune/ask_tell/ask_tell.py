@@ -33,7 +33,9 @@ from surefoot.tune.study.trial_attributes import (
     failure_reason,
     is_asked,
     is_interrupted,
+    trial_constraints,
     trial_environment,
+    trial_sem,
 )
 from surefoot.tune.study.trials import NoTrial, StudyTrials
 from surefoot.types import InvalidInput, SurefootError
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 MOST = 1000  # configurations at once
+LISTED = 10  # ids in a message
 
 
 class NothingToAsk(SurefootError):
@@ -222,16 +225,14 @@ class AskTell:
         return Told.of(state.trials[trial.number], state.finished, self.trials.target(state))
 
     def _told_before(self, trial: FrozenTrial, result: Measurement | Failure) -> Told:
-        if isinstance(result, Measurement):
-            same, now = trial.value == result.value, f"{result.value:g}"
-        else:
-            same, now = failure_reason(trial) == result.reason, f"a failure, {result.reason}"
-        before = Told.of(trial, *self._progress())
-        if same:
-            return before
-        raise InvalidInput(
-            f"trial {before.id} has {before.outcome} already, which cannot be changed; got {now}"
-        )
+        before, there, told = Told.of(trial, *self._progress()), _recorded(trial), _texts(result)
+        for name, now in told.items():
+            if (had := there.get(name)) != now:
+                raise InvalidInput(
+                    f"trial {before.id} has {had or f'no {name}'} already, which cannot be "
+                    f"changed; got {now}"
+                )
+        return before
 
     def _begun_anew(self, trial: FrozenTrial) -> FrozenTrial:
         """A running trial of the configuration of a forgotten one."""
@@ -271,7 +272,7 @@ class AskTell:
             trial = trials[id]
             if trial.state != TrialState.WAITING:
                 return trial
-        known = ", ".join(str(asked_id(one)) for one in trials if is_asked(one))
+        known = _listed([asked_id(one) for one in trials if is_asked(one)])
         wanted = f"one of {known}" if known else "one that `ask` gave"
         raise InvalidInput(f"{self.study_file.path.name}: no id {shown(id)}, expected {wanted}")
 
@@ -294,7 +295,7 @@ class AskTell:
                 f"`surefoot recommend {name}` says what is best, more rounds go on"
             )
         left = status.rounds - status.finished
-        waiting = ", ".join(str(one.id) for one in status.asked) or "none"
+        waiting = _listed([one.id for one in status.asked]) or "none"
         return (
             f"{name}: the {left} rounds that are left are being measured (asked for: {waiting}); "
             "tell their values, or forget them"
@@ -325,6 +326,33 @@ def open_ask_tell(path: Path | str) -> AskTell:
         design=left_of_design,
     )
     return AskTell(trials)
+
+
+def _listed(ids: Sequence[int]) -> str:
+    """Ids in a message, ten at most."""
+    more = f" and {len(ids) - LISTED} more" if len(ids) > LISTED else ""
+    return ", ".join(map(str, ids[:LISTED])) + more
+
+
+def _recorded(trial: FrozenTrial) -> dict[str, str]:
+    """What a finished trial was told, as `_texts`."""
+    if trial.value is None:
+        return _texts(Failure(failure_reason(trial), "", 0.0))
+    environment, sem = trial_environment(trial), trial_sem(trial) or 0.0
+    return _texts(Measurement(trial.value, 0.0, environment, "", trial_constraints(trial), sem))
+
+
+def _texts(result: Measurement | Failure) -> dict[str, str]:
+    """Each number of a measurement, or the reason of a failure, in words by name."""
+    if isinstance(result, Failure):
+        return {"": f"a failure, {result.reason}"}
+    others = {"sem": result.sem, **result.constraints, **(result.environment or {})}
+    named = {name: f"{name} {_text(one)}" for name, one in others.items()}
+    return {"": f"the value {_text(result.value)}", **named}
+
+
+def _text(number: float) -> str:
+    return repr(float(number)).removesuffix(".0")
 
 
 def _is_counted(trial: FrozenTrial) -> bool:

@@ -68,6 +68,11 @@ def result_of(
                 f"got the value {shown(value)} of a configuration that failed, expected one of "
                 "the two"
             )
+        if given:
+            raise InvalidInput(
+                f"got {', '.join(map(shown, given))} of a configuration that failed, expected no "
+                "values beside the reason"
+            )
         return outcome(failed, "", 0.0)
     if value is None:
         raise InvalidInput("got no value, expected a number, or `failed` with the reason")
