@@ -433,8 +433,8 @@ class Box:
         if isinstance(where, Mapping):
             return self.location(self.names.point(where).to(self.lower))
         given = checks.vector(name, where, self.dimension, self.lower.device)  # type: ignore[arg-type]
-        point = self._unrounded(given)
-        if not self.contains(point):
+        point = given if self.contains(given, 0.0) else self._unrounded(given)
+        if point is not given and not self.contains(point):
             raise InvalidInput(
                 f"the point {point.tolist()} is outside the box from {self.lower.tolist()} "
                 f"to {self.upper.tolist()}: tell points of the space that was given."
