@@ -82,6 +82,22 @@ def test_a_run_draws_nothing_from_global_generators(found: dict[str, object]) ->
     assert found["dtype"] == "torch.float32"
 
 
+STRICT = """
+import surefoot as sf
+optimizer = sf.algorithms.robust_ucb(sf.Box([0.0], [1.0]), initial=2)
+for _ in range(3):
+    optimizer.tell(optimizer.ask(), 1.0)
+"""
+
+
+@pytest.mark.long
+def test_it_works_where_warnings_are_errors() -> None:
+    """Packages that it imports warn of what they use themselves."""
+    command = [sys.executable, "-W", "error", "-c", STRICT]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-500:]
+
+
 LIGHT = """
 import sys
 from pathlib import Path

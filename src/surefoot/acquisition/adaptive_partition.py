@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
-from gpytorch.kernels import Kernel
 from torch import Tensor
 
 from surefoot import kernels
@@ -20,6 +20,9 @@ from surefoot.risks import Risk
 from surefoot.spaces import Arms, Box, Joint
 from surefoot.spaces.locations import Location
 from surefoot.types import InvalidInput
+
+if TYPE_CHECKING:
+    from gpytorch.kernels import Kernel
 
 _CELLS = "cells"  # of the policy's memory: those that are not split, (n, d + 1)
 _MOST_CELLS = 100_000

@@ -4,6 +4,12 @@ The constructors return GPyTorch modules in float64 without gradients. Any other
 can be passed to an optimizer as well.
 """
 
+import warnings
+
+with warnings.catch_warnings():  # those of its own imports, where warnings are errors too
+    warnings.simplefilter("ignore")
+    import gpytorch.kernels  # noqa: F401
+
 from surefoot.kernels.evaluation import block, correlation, diagonal, validated
 from surefoot.kernels.general_matern import GeneralMaternKernel
 from surefoot.kernels.kernel_check import check
