@@ -7,7 +7,6 @@ import math
 import shutil
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -130,9 +129,8 @@ def test_a_front_of_three_objectives_is_drawn_over_two_that_are_named():
             sf.plot.front(front, *names)
 
 
+@pytest.mark.slow
 def test_a_notebook_shows_tables_and_figures(tmp_path):
-    if any(find_spec(name) is None for name in ("nbconvert", "ipykernel")):
-        pytest.skip("nbconvert or ipykernel is not installed")
     shutil.copy(NOTEBOOK, tmp_path)
     command = ["-m", "nbconvert", "--to", "notebook", "--execute", "--inplace", NOTEBOOK.name]
     done = subprocess.run(

@@ -79,6 +79,7 @@ class _GreedyDictionary:
     chosen: Tensor = field(default_factory=lambda: torch.zeros(0, 0, dtype=torch.float64))
     chosen_sites: int = 0
     _embedding: NystromEmbedding | None = field(default=None, metadata={"saved": False})
+    _rooted: NystromEmbedding | None = field(default=None, metadata={"saved": False})
 
     def update(self, pull: Pull) -> None:
         """Sites are counted where they are given."""
@@ -99,10 +100,13 @@ class _GreedyDictionary:
         most = min(self.size, math.ceil((_WORK / len(sites)) ** 0.5))
         if not len(self.before) or len(self.before) + fresh > most:
             return NystromEmbedding.of(self.kernel, sites, rank=max(1, most * 4 // 5))
-        embedding = NystromEmbedding.rooted(self.kernel, self.before)
+        embedding = self._rooted
+        if embedding is None or not torch.equal(embedding.dictionary, self.before):
+            embedding = NystromEmbedding.rooted(self.kernel, self.before)
         for point in sites[self.before_sites :].split(1):
             residual = embedding.residual(point, embedding(point))
             if float(residual) > TOLERANCE * float(kernels.diagonal(self.kernel, point)):
                 dictionary = torch.cat([embedding.dictionary, point])
                 embedding = NystromEmbedding.rooted(self.kernel, dictionary)
+        self._rooted = embedding
         return embedding

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from surefoot.regression.embedding import Embedding
+from surefoot.regression.known_features import KnownFeatures
 from surefoot.regression.observations import Observations, Pull
 from surefoot.regression.posterior import FeaturePosterior, Posterior
 from surefoot.regression.regression import Estimate
@@ -48,15 +49,19 @@ class FixedMap:
 class Refitted:
     """Features and V from all sites after each reward, at a cost that grows with the sites.
 
+    Of many sites, features are known as long as the feature map stays.
+
     Args:
         choice: Chooses the feature map.
         ridge: Regularisation.
         version: A number that changes with the features.
+        known: Features that are known.
     """
 
     choice: FeatureChoice
     ridge: float
     version: int = 0
+    known: KnownFeatures = field(default_factory=KnownFeatures, metadata={"saved": False})
 
     batched = False
     is_due = False
@@ -75,16 +80,19 @@ class Refitted:
 
     def with_ridge(self, ridge: float) -> Refitted:
         """The same features with another regularisation."""
-        return Refitted(self.choice, ridge, self.version)
+        return Refitted(self.choice, ridge, self.version, self.known)
 
     def sample(self, observations: Observations, units: RewardUnits) -> Sample:
         sites = observations.sites
         embedding = self.choice.embedding(sites)
-        features = embedding(sites)
-        factor = RidgeFactor.of(features, self.ridge, observations.counts)
-
+        if self.known.pays(embedding, sites):
+            features, residual = self.known.of(embedding, sites)
+            factor = self.known.factor(self.ridge, observations.counts)
+        else:
+            features = embedding(sites)
+            residual = embedding.residual(sites, features)
+            factor = RidgeFactor.of(features, self.ridge, observations.counts)
         leverage = partial(_leverage, factor, features)
-        residual = embedding.residual(sites, features)
         return Sample(factor, features, residual, self.version, leverage, observations, units)
 
     def posterior(self, sample: Sample, estimate: Estimate) -> FeaturePosterior:
