@@ -169,6 +169,28 @@ def test_constraints_in_another_unit_give_the_same_answers() -> None:
         assert run(build, reward, outcomes={"load": limited(reward)}) == known
 
 
+@pytest.mark.parametrize("limit", [{"maximum": 0.001}, {"minimum": -1000.0}], ids=str)
+def test_a_constraint_always_at_its_limit_has_the_unit_of_the_limit(
+    limit: dict[str, float],
+) -> None:
+    ((side, at),) = limit.items()
+
+    def predicted(unit: float) -> list[float]:
+        constraint = sf.Constraint(**{side: unit * at})
+        optimizer = robust_ucb(sf.Box([0.0], [1.0]), outcomes={"errors": constraint})
+        for x in (0.0, 0.5, 1.0):
+            optimizer.tell([x], x, outcomes={"errors": unit * at})
+        found = optimizer.belief().constraints.predict(torch.tensor([[0.3]]).double())["errors"]
+        assert float(found.probability) > 0.99
+        return [float(end) / unit for end in (found.value, found.lower, found.upper)]
+
+    value, lower, upper = predicted(1.0)
+    assert value == at
+    assert 0.0 < upper - lower < 0.1 * abs(at)
+    for unit in SCALES:
+        assert predicted(unit) == [value, lower, upper]
+
+
 def with_errors(reward: float) -> list[list[float]]:
     optimizer = PLAIN["default"](1.0)
     for at in UNIT:

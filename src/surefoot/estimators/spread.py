@@ -17,18 +17,22 @@ def median(values: Tensor, mass: Tensor) -> Tensor:
 
 
 def robust_spread(
-    rewards: Tensor, mass: Tensor | None = None, errors: Tensor | None = None
+    rewards: Tensor,
+    mass: Tensor | None = None,
+    errors: Tensor | None = None,
+    of_zeros: float = 1.0,
 ) -> float:
     """1.4826 times the median absolute deviation; of equal rewards, what else tells their unit.
 
     Where more than half are equal (counts, a coarse clock), the median of the other deviations,
     so that a single outlier does not set the scale. Where all are, the median of their known
-    errors, without any their magnitude, and for zeros 1.
+    errors, without any their magnitude.
 
     Args:
         rewards: Values (n,).
         mass: How many rewards each stands for (n,); one by default.
         errors: Standard errors (n,), 0 where they are unknown; none by default.
+        of_zeros: The scale where all rewards are 0, without errors.
 
     Returns:
         The scale, in the unit of the rewards.
@@ -44,4 +48,4 @@ def robust_spread(
     if bool(apart.any()):
         return MAD_TO_SD * float(median(deviations[apart], mass[apart]))
     known = rewards[:0] if errors is None else errors[errors > 0.0]
-    return float(known.median()) if len(known) else float(center.abs()) or 1.0
+    return float(known.median()) if len(known) else float(center.abs()) or of_zeros

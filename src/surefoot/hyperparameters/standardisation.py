@@ -56,6 +56,7 @@ class Standardisation:
         lengthscales: Name of the prior of the lengthscales.
         ascent: The ascent of the bound.
         effects: Names of the effects of conditions.
+        of_zeros: Scale of rewards that are all 0.
     """
 
     data: TrainingData
@@ -64,6 +65,7 @@ class Standardisation:
     lengthscales: str
     ascent: Ascent
     effects: Sequence[str]
+    of_zeros: float = 1.0
 
     def plain(self) -> Standardised:
         """Rewards that are not transformed."""
@@ -131,7 +133,8 @@ class Standardisation:
         mean = float(rewards.mean())
         if self.ascent.dof == GAUSSIAN and ROUNDING * abs(mean) < deviation < math.inf:
             return mean, deviation
-        return float(rewards.median()), robust_spread(rewards, errors=errors)
+        spread = robust_spread(rewards, errors=errors, of_zeros=self.of_zeros)
+        return float(rewards.median()), spread
 
 
 def evidence_in(

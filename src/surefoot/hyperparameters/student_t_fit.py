@@ -106,6 +106,8 @@ class HyperparameterFit:
             noise that is fitted.
         limit: Least value with which a constraint holds. Where values are clipped at it, those
             below are kept apart from it.
+        of_zeros: Scale of rewards that are all 0, which have none of their own: of the margins to a
+            limit, the size of the limit.
         earlier: Measurements of a related system, whose function is the prior mean, in other units,
             where rewards are then predicted better when they are left out.
 
@@ -140,6 +142,7 @@ class HyperparameterFit:
     microscale: float = 0.0
     known_noise: KnownNoise = NO_KNOWN_NOISE
     limit: float = math.inf
+    of_zeros: float = 1.0
     earlier: Earlier = NOTHING_EARLIER
 
     def __post_init__(self) -> None:
@@ -151,6 +154,7 @@ class HyperparameterFit:
             checks.positive("dof", self.dof)
         checks.choice("lengthscales", self.lengthscales, *LENGTHSCALE_PRIORS)
         checks.truth("warped", self.warped)
+        checks.positive("of_zeros", self.of_zeros)
         object.__setattr__(self, "effects", checks.names("effects", self.effects, *EFFECTS))
         others = tuple(self.other_nus) if isinstance(self.other_nus, Sequence) else (None,)
         known = {nu for nu in _SMOOTHNESSES if nu not in (None, self.nu)}
@@ -241,7 +245,7 @@ class HyperparameterFit:
         data = replace(data, rewards=apart(rewards))
         subset = _subset(len(rewards), _MAX_STARTED)
         search = Standardisation(
-            data, subset, self.nu, self.lengthscales, self._ascent, self.effects
+            data, subset, self.nu, self.lengthscales, self._ascent, self.effects, self.of_zeros
         )
         best, many = search.plain(), len(rewards) >= _LEAST_NUMBER
         if self.warped and many:

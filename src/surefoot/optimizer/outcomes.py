@@ -168,11 +168,13 @@ class Outcomes:
         compressed, they look like outliers of a function that is constant.
         """
         if name not in self._models:
-            role = self._declared(name).role
-            if role == "objective" and not self.objective.hyperparameters.lasting:
+            declared = self._declared(name)
+            if declared.role == "objective" and not self.objective.hyperparameters.lasting:
                 self._models[name] = replace(self.objective)
             else:
-                fit = replace(_FIT, limit=0.0) if role == "constraint" else _FIT  # of the margin
+                fit = _FIT
+                if declared.role == "constraint":  # of the margin
+                    fit = replace(_FIT, limit=0.0, of_zeros=abs(declared.center) or 1.0)
                 parts = fit, Nystrom(PivotedCholesky()), StudentT(), srinivas()
                 self._models[name] = Model(self.space, *parts)
         return self._models[name]
