@@ -92,3 +92,21 @@ def test_a_run_beyond_a_block_is_the_same_after_save_and_load(parts: Any, tmp_pa
         assert torch.equal(queries[0].point, queries[1].point)
         means = [one.belief().posterior.mean(SITES) for one in (optimizer, loaded)]
         assert torch.equal(*means)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"features": sf.Dictionary(SITES[:6])},
+        {"features": sf.Nystrom(sf.PivotedCholesky(9)), "estimator": sf.Huber()},
+        {"estimator": sf.Truncation(sf.Moment(alpha=1.0, bound=4.0))},
+    ],
+)
+def test_the_best_of_many_designs_are_those_of_largest_mean(parts: Any) -> None:
+    optimizer = sf.Optimizer(sf.Box([0.0, 0.0], [1.0, 1.0]), KERNEL, ridge=0.1, **parts)
+    optimizer.tell_all(SITES, torch.sin(5.0 * SITES).sum(-1))
+    belief = optimizer.belief()
+    best = belief.best_designs(7)
+    means = belief.mean(SITES).sort(descending=True).values
+    torch.testing.assert_close(belief.mean(best).sort(descending=True).values, means[:7])
+    assert torch.equal(belief.best_designs(90), SITES)

@@ -104,7 +104,8 @@ def maximise(
         return design.location(design.points[arm], arm)
     if not design.variables:  # a part of which all variables are given
         return design.location(design.snap(design.lower.unsqueeze(0))[0])
-    anchors = best_of(design.brought_inside(belief.designs), merit or belief.mean)
+    measured = belief.designs if merit is not None else belief.best_designs(_CHUNK)
+    anchors = best_of(design.brought_inside(measured), merit or belief.mean)
     with torch.enable_grad():
         found = best_point(score, design, generator, anchors)
     return design.location(_measured_or(found, belief.designs, design))

@@ -522,6 +522,17 @@ class Belief:
         """Distinct designs (D, dx); on a `Joint` space those measured, else the sites."""
         return self.measured if self.space.has_environment else self.sites
 
+    def best_designs(self, number: int) -> Tensor:
+        """The designs, or those of so many with the largest means that are known without search.
+
+        Of many measured ones the mean follows from features that are known.
+        """
+        known = self.outcome.observations.sites
+        if self.space.has_environment or len(known) <= number:
+            return self.designs
+        best = self.outcome.means_of_features.topk(number).indices
+        return torch.cat([known[best.to(known.device)], self.sites[len(known) :]])
+
     def weights_at(self, x: Tensor) -> Tensor:
         """Probabilities of the values of Z at designs x (n, dx): (m,), or (n, m) if they differ."""
         return self.weights_of_z(x) if callable(self.weights_of_z) else self.weights_of_z
