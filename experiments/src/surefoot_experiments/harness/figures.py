@@ -119,7 +119,7 @@ def band(axes: Axes, curves: DataFrame, algorithm: str, measure: Measure, colour
     )
     axes.plot(curves.index, mean, color=colour, label=algorithm)
     points = measure.points.get(algorithm, {})
-    axes.plot(list(points), list(points.values()), "x", color=colour)
+    axes.scatter(list(points), list(points.values()), marker="x", color=colour)
 
 
 def curves(tables: Tables, measure: Measure) -> Figure:
