@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from matplotlib.collections import PathCollection
 
 from surefoot import InvalidInput, Moment
 from surefoot_experiments import find
@@ -231,8 +232,9 @@ class TestClaims:
 
     def test_published_points_are_drawn_with_the_curve(self):
         measure = dataclasses.replace(MEAN_REGRET, points={"a": {1_000: 0.4, 20_000: 0.3}})
-        drawn = curves(tables(a=0.3, b=0.1), measure).axes[0].get_lines()
-        points = [line.get_xydata().tolist() for line in drawn if line.get_marker() == "x"]
+        axes = curves(tables(a=0.3, b=0.1), measure).axes[0]
+        marks = [one for one in axes.collections if isinstance(one, PathCollection)]
+        points = [one.get_offsets().tolist() for one in marks]
         assert points == [[[1_000.0, 0.4], [20_000.0, 0.3]], []]
 
 
