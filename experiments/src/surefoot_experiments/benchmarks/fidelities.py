@@ -207,7 +207,7 @@ class KnowledgeGradient:
             num_fantasies=32,
             current_value=self._best(model)[1],
             cost_aware_utility=InverseCostWeightedUtility(costs),
-            project=lambda x: project_to_target_fidelity(x, target_fidelities={last: 1.0}),
+            project=lambda x: project_to_target_fidelity(x, {last: 1.0}, last + 1),
         )
         bounds = torch.tensor([[0.0] * (last + 1), [1.0] * (last + 1)], dtype=torch.float64)
         found, _ = optimize_acqf_mixed(
