@@ -41,6 +41,18 @@ def test_a_constraint_holds_where_it_was_met(kind):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("kind", ["zero or one", "clipped"])
+def test_what_holds_is_reported_within_its_limit(kind):
+    belief = _optimizer(VIOLATIONS[kind], number=8).belief()
+    known = belief.constraints.predict(torch.linspace(0, 1, 21).double().unsqueeze(-1))["c"]
+    holds = known.probability > 0.5
+    assert bool(holds.any())
+    assert not bool(holds.all())
+    assert torch.equal(known.value <= 1e-12, holds)
+    assert bool(((known.lower <= known.value) & (known.value <= known.upper)).all())
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [0.0, -3.0])
 def test_a_limit_that_is_met_without_spread_holds(value):
     optimizer = _optimizer(lambda x: value, number=10)

@@ -9,8 +9,10 @@ import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
 from support.study_doubles import Scripted, trials_of
+from surefoot._internal.user_warnings import ExhaustedSpace, warn
 from surefoot.integrations.optuna import SearchSpace
 from surefoot.tune import open_study
+from surefoot.tune.display import console_of, display_of
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study.exhausted import configurations, exhausted_note
 from surefoot.tune.workers.worker_loop import tune
@@ -41,3 +43,14 @@ def test_it_is_said_once_all_are_measured(write_study):
     tune(trials_of(path, rounds=12, run="another run"), Scripted(), Stop())
     note = exhausted_note(open_study(path).state())
     assert note.startswith("all 12 configurations have been measured")
+    assert "nothing new" not in note
+
+
+def test_a_display_says_it_in_place_of_the_sampler(write_study, recwarn):
+    trials = trials_of(write_study())
+    with display_of(trials, console_of(quiet=False), False, Stop()):
+        warn("all 6 configurations have been measured", ExhaustedSpace)
+    assert not recwarn.list
+    with display_of(trials, console_of(quiet=True), True, Stop()):
+        warn("all 6 configurations have been measured", ExhaustedSpace)
+    assert len(recwarn.list) == 1

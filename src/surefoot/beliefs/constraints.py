@@ -122,16 +122,27 @@ class ConstraintBelief:
         return chance if power == 1.0 else chance.clamp_min(_TINY).pow(power)
 
     def predict(self, points: Tensor) -> PredictedLimit:
-        """The constraint without noise at inputs (n, d), in its own units."""
+        """The constraint without noise at inputs (n, d), in its own units.
+
+        Where the limit is met with equality, all that holds by the posterior is within the limit.
+        """
         mean, deviation = self._moments(points)
         units = goal_of(self.limit).then(*self.margin.transform.parts)
-        ends = [units.inverse(mean + side * _OF_95 * deviation) for side in (-1, 1)]
-        lower, upper = torch.minimum(*ends), torch.maximum(*ends)
-        return PredictedLimit(units.inverse(mean), lower, upper, self.probability(points))
+        low, middle, high = (
+            units.inverse(torch.where(value < self._at_limit, value, value.clamp_min(self._limit)))
+            for value in (mean - _OF_95 * deviation, mean, mean + _OF_95 * deviation)
+        )
+        lower, upper = torch.minimum(low, high), torch.maximum(low, high)
+        return PredictedLimit(middle, lower, upper, self.probability(points))
 
     def holds(self, points: Tensor, number: int, generator: torch.Generator) -> Tensor:
         """Whether the constraint holds (n, number) at inputs (n, d) in functions drawn."""
         return self.margin.posterior.draws(points, number, generator) >= self._at_limit
+
+    @cached_property
+    def _limit(self) -> float:
+        """The margin 0, as it is transformed."""
+        return float(self.margin.transform(self.margin.observations.rewards.new_zeros(())))
 
     @cached_property
     def _at_limit(self) -> float:
@@ -141,8 +152,7 @@ class ConstraintBelief:
         or 1, half way from there to the closest value that violates it. A single value that is
         equal to the limit may have been so by chance, if others are within it.
         """
-        margins, units = self.margin.observations.rewards, self.margin.transform
-        limit = float(units(margins.new_zeros(())))
+        margins, units, limit = self.margin.observations.rewards, self.margin.transform, self._limit
         equal = int((margins == 0.0).sum())
         if equal < (_REPEATED if bool((margins > 0.0).any()) else 1):
             return limit

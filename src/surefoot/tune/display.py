@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import time
+import warnings
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
@@ -17,6 +18,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from surefoot._internal.user_warnings import ExhaustedSpace
 from surefoot.tune.closed_terminal import StandardOutput
 from surefoot.tune.definition.constraint_text import beyond_text, probability_text
 from surefoot.tune.definition.study_file import StudyFile
@@ -66,6 +68,12 @@ def display_of(
     if quiet:
         yield SILENT
         return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ExhaustedSpace)  # a note of the progress says it
+        yield from _shown(trials, console, stop)
+
+
+def _shown(trials: StudyTrials, console: Console, stop: Stop) -> Iterator[Observer]:
     location, study_file = trials.opened.location, trials.study_file
     progress = Progress(trials, stop)
     title = f"{study_file.study.name}: {study_file.scheme.goal}"

@@ -12,7 +12,7 @@ import torch
 from optuna.trial import FrozenTrial, TrialState
 from torch import Tensor
 
-from surefoot._internal.user_warnings import warn
+from surefoot._internal.user_warnings import ExhaustedSpace, warn
 from surefoot.integrations.optuna.alternatives import alternatives
 from surefoot.integrations.optuna.attributes import ENVIRONMENT
 from surefoot.integrations.optuna.common_space import Ranges, nearest_in
@@ -361,10 +361,13 @@ class StudyTracker:
         left = self._every - self._values.keys()
         if self._every and not left and not self._has_said_so:
             self._has_said_so = True
-            again = "repeats one and tells nothing new" if self._is_noiseless else "repeats one"
+            again = ", for a narrower interval"
+            if self._is_noiseless:
+                again = " and tells nothing new. Stop the study, or extend its space"
             warn(
                 f"all {len(self._every)} configurations of the search space have been measured: "
-                f"every further trial {again}. Stop the study, or extend its space.",
+                f"every further trial repeats one{again}.",
+                ExhaustedSpace,
             )
         return left
 

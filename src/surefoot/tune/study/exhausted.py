@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
+from typing import Any
 
 from surefoot.integrations.optuna import SearchSpace
 from surefoot.parameters import Choice
@@ -28,11 +30,13 @@ def exhausted_note(state: StudyState) -> str:
     number = configurations(state.study_file.space)
     if not 1.0 < number <= len(state.measured):
         return ""
-    space = state.study_file.space
-    seen = {tuple(sorted(space.restricted(trial.params).items())) for trial in state.measured}
-    if len(seen) < number:
+    space, values = state.study_file.space, defaultdict[Any, list[tuple[float, ...]]](list)
+    for trial in state.measured:
+        values[tuple(sorted(space.restricted(trial.params).items()))].append(tuple(trial.values))
+    if len(values) < number:
         return ""
-    return (
-        f"all {number:g} configurations have been measured: further rounds measure them again, "
-        "for narrower intervals"
-    )
+    repeated = [one for one in values.values() if len(one) > 1]
+    gain = "for narrower intervals"
+    if repeated and all(len({*one}) == 1 for one in repeated):
+        gain = "and tell nothing new where values have no noise; Ctrl-C ends the run"
+    return f"all {number:g} configurations have been measured: further rounds repeat them, {gain}"
