@@ -104,6 +104,9 @@ def outages(scene: Scene) -> None:
         server.execute(f"CREATE ROLE {ROLE} LOGIN", f"GRANT ALL ON SCHEMA public TO {ROLE}")
         scene.write(bench=BENCH, rounds=ROUNDS, storage=server.url(ROLE))
         run = scene.start("tune", "study.toml", "--workers", "2")
+        # Before its first connection a run ends at once: its URL may be wrong.
+        while run.poll() is None and not scene.output():
+            time.sleep(0.02)
         scene.wait_for(run, scene.random.randint(0, ROUNDS - 4))
         said = KINDS[kind](server, scene.random.uniform(2.0, 8.0))
         scene.end(run, (), {0})
