@@ -136,15 +136,32 @@ def test_equal_values_with_errors_have_an_interval_of_their_size() -> None:
     [
         ([0.99, 0.6, 1e-200], [0.5, 0.6, 0.0], 1),  # the search takes the first for an outlier
         ([0.2, 0.6, 1e-200], [0.5, 0.6, 0.0], 1),
-        ([1e-250, 1e-300, 1e-200], [0.0, 0.0, 0.0], 2),  # only the logarithm tells them apart
+        ([1e-200, 1e-300, 1e-250], [0.0, 0.0, 0.0], 2),  # the distance to the limit counts
         ([0.6, 0.6, 0.1], [0.6, 0.6, 0.1], 1),  # equally probable, so that of larger mean
     ],
 )
 def test_of_designs_none_of_which_is_assured_the_most_probable_as_reported(search, reported, best):
     belief = SimpleNamespace(
-        represented=SimpleNamespace(log_feasibility=lambda _: torch.tensor(search).double().log()),
+        represented=SimpleNamespace(
+            log_feasibility=lambda _: torch.tensor(search).double().log(),
+            over_environment=lambda distance, x: distance(x),
+            constraints=SimpleNamespace(shortfall=lambda x: 5.0 - x[:, 0]),
+        ),
         feasibility=lambda _: torch.tensor(reported),
         reported=SimpleNamespace(mean=lambda x: x[:, 0]),
     )
     designs = torch.arange(3.0, dtype=torch.float64)[:, None]
     assert float(_most_probable(belief, designs)) == best
+
+
+@pytest.mark.parametrize("unit", [2.0**-40, 1.0, 2.0**40])
+def test_far_beyond_every_limit_the_design_nearest_to_it_is_recommended(unit: float) -> None:
+    """Not the one whose mean is least certain, which is a little less improbable."""
+    limits = {"memory": sf.Constraint(20.0 * unit)}
+    box = sf.Box([0.0], [1.0])
+    optimizer = sf.algorithms.robust_ucb(box, outcomes=limits, seed=0)
+    for x in (0.5, 0.75, 0.0, 0.0, 0.0, 0.0, 0.0, 0.25, 1.0, 0.375, 0.625):  # best known at 0
+        optimizer.tell([x], -((x - 0.25) ** 2), outcomes={"memory": (51.0 + 8.0 * x) * unit})
+    found = optimizer.recommend()
+    assert found.feasibility < 1e-9
+    assert found.point.tolist() == [0.0]

@@ -159,13 +159,20 @@ def _best_measured(belief: Belief, by: By, designs: Tensor) -> Tensor:
 def _most_probable(belief: Belief, designs: Tensor) -> Tensor:
     """Of designs (n, dx) of which none is assured, the one most probable to keep the constraints.
 
-    Of those that are equally probable, the one of largest mean.
+    Of those that are equally probable, the one of largest mean. Where none is probable at all, the
+    one whose means are nearest to the limits: so far out in the tails of the posterior, the most
+    probable one is that of which least is known.
     """
     with torch.no_grad():
-        logs = belief.represented.log_feasibility(designs)
+        within = belief.represented
         # What is reported, where the search takes values that break a limit for outliers.
-        chance = belief.feasibility(designs).to(logs)
-        logs = torch.where(chance > _RESOLVED, torch.minimum(logs, chance.log()), logs)
+        chance = belief.feasibility(designs)
+        if bool((chance > _RESOLVED).any()):
+            logs = within.log_feasibility(designs)
+            chance = chance.to(logs)
+            logs = torch.where(chance > _RESOLVED, torch.minimum(logs, chance.log()), logs)
+        else:
+            logs = -within.over_environment(within.constraints.shortfall, designs)
     likely = designs[logs >= logs.max() - _ROUNDING * logs.max().abs().clamp_min(1.0)]
     return likely[best_row(belief.reported.mean, likely)]
 

@@ -99,6 +99,11 @@ class ConstraintBelief:
         doubt = self._doubt(points, holds=True)
         return torch.logaddexp(torch.log1p(-doubt) + log_chance, doubt.clamp_min(_TINY).log())
 
+    def shortfall(self, points: Tensor) -> Tensor:
+        """How far the mean is beyond the limit (n,), in units of the posterior's output scale."""
+        mean, _ = self._moments(points)
+        return (self._at_limit - mean).clamp_min(0.0) / self.margin.posterior.scale
+
     def assurance(self, points: Tensor) -> Tensor:
         """The probability (n,), on a scale where 0.95 is the confidence asked for.
 
@@ -334,6 +339,10 @@ class ConstraintBeliefs:
         """Logarithm (n,) of the prospect that all constraints hold at inputs (n, d)."""
         logs = [one.log_prospect(points) for one in self.beliefs.values()]
         return torch.stack(logs).sum(0)
+
+    def shortfall(self, points: Tensor) -> Tensor:
+        """How far the means are beyond their limits (n,), all constraints together."""
+        return torch.stack([one.shortfall(points) for one in self.beliefs.values()]).sum(0)
 
     @cached_property
     def assurance(self) -> Probability:
