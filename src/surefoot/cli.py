@@ -427,7 +427,7 @@ def import_(
     """
     with study_errors():
         from surefoot.tune import import_table
-        from surefoot.tune.study.other_storage import is_storage
+        from surefoot.tune.study.storage import is_storage
         from surefoot.tune.study.study_import import import_study
 
         add = import_study if is_storage(table) else import_table

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
-import optuna
 import pytest
 import sqlalchemy
 
 from support.study_doubles import BENCH, COMMAND, STUDY
-from surefoot.tune.study import storage
+from surefoot.tune.study.stored_file import SQLiteFile
 
 
 @pytest.fixture
@@ -34,18 +34,18 @@ def write_study(tmp_path: Path) -> Callable[..., Path]:
 @pytest.fixture(scope="session", autouse=True)
 def _tables_are_created_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """A new SQLite storage is a copy of an empty one, which Optuna has created."""
-    empty, connect = tmp_path_factory.mktemp("storage") / "empty.db", storage._sqlite
+    empty, make = tmp_path_factory.mktemp("storage") / "empty.db", SQLiteFile.make
 
-    def copied(file: Path, create: bool) -> optuna.storages.RDBStorage:
-        if not create or file.exists() or not file.parent.is_dir():
-            return connect(file, create)
+    def copied(new: SQLiteFile) -> None:
         if not empty.exists():
-            connect(empty, True).engine.dispose()
-        shutil.copyfile(empty, file)
-        return connect(file, False)
+            make(replace(new, file=empty))
+        if new.file.parent.is_dir():
+            shutil.copyfile(empty, new.file)
+        else:
+            make(new)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(storage, "_sqlite", copied)
+        patch.setattr(SQLiteFile, "make", copied)
         yield
 
 

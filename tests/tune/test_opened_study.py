@@ -19,7 +19,7 @@ from surefoot.tune import import_table, open_study, run, summarise
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study import opened_study
-from surefoot.tune.study.storage import StorageFailed
+from surefoot.tune.study.location import StorageFailed
 from surefoot.tune.workers.worker_loop import tune
 from surefoot.tune.workers.workers import once_in_a_while
 from surefoot.types import NotReady

@@ -14,8 +14,8 @@ from optuna.storages._rdb import storage as rdb
 
 from surefoot.tune import StudyFile, open_study
 from surefoot.tune.study import optuna_schema
+from surefoot.tune.study.location import StorageFailed
 from surefoot.tune.study.opened_study import create_study
-from surefoot.tune.study.storage import StorageFailed
 
 OTHER = [("v3.0.0.d", "storage upgrade"), ("v9.9.9.a", "updating optuna")]
 WITHOUT_ALEMBIC = """

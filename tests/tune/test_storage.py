@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import json
+import re
 import sqlite3
 import threading
 import time
@@ -24,10 +25,15 @@ from surefoot.integrations.optuna.trial_conditions import conditions_of
 from surefoot.tune import StudyFile, StudyFileError, open_study, run
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study import server_lock, study_lock, trial_owner
-from surefoot.tune.study import storage as storage_module
 from surefoot.tune.study.compatibility import DEFINITION
-from surefoot.tune.study.journal import JournalLock
+from surefoot.tune.study.journal import JournalFile, JournalLock
+from surefoot.tune.study.location import NoStudy, StorageFailed
 from surefoot.tune.study.opened_study import create_study
+from surefoot.tune.study.optuna_schema import TABLES
+from surefoot.tune.study.server import Server
+from surefoot.tune.study.server_outage import OUTAGES
+from surefoot.tune.study.storage import locate, stored_in
+from surefoot.tune.study.stored_file import SQLiteFile
 from surefoot.tune.study.trial_attributes import OWNER, SECONDS
 from surefoot.tune.workers.worker_loop import tune
 
@@ -61,7 +67,7 @@ def test_a_dropped_table(write_study):
     tune(trials_of(path, rounds=1), Scripted(), Stop())
     file = path.parent / "hill.db"
     complete = file.read_bytes()
-    for table in storage_module.OPTUNA_TABLES:
+    for table in TABLES:
         file.write_bytes(complete)
         with contextlib.closing(sqlite3.connect(file)) as base:
             base.execute(f"DROP TABLE {table}")
@@ -200,12 +206,105 @@ class TestJournal:
         assert time.monotonic() - begun < 1
 
 
-def test_a_database_without_optunas_tables_has_no_study_yet(write_study, tmp_path):
+KINDS = {
+    SQLiteFile: "sqlite:///hill.db",
+    JournalFile: "journal:///hill.log",
     # SQLite by another name is opened by its URL, as a server's database is.
+    Server: "sqlite+server:///{}/server.db",
+}
+
+
+@pytest.fixture(params=KINDS, ids=lambda kind: kind.__name__)
+def located(request, write_study, tmp_path):
+    """The storage of a study that does not exist yet, of each kind."""
+    registry.register("sqlite.server", "sqlalchemy.dialects.sqlite.pysqlite", "dialect")
+    url = KINDS[request.param].format(tmp_path)
+    location = locate(StudyFile.load(write_study(("rounds = 8", f'rounds = 8\nstorage = "{url}"'))))
+    assert type(location) is request.param
+    return location
+
+
+class TestEachKind:
+    def test_what_is_asked_before_there_is_a_study(self, located, tmp_path):
+        located.check()
+        assert {one.name for one in tmp_path.iterdir()} == {"STUDY.toml", "bench.py"}
+        with pytest.raises(NoStudy, match=r"run `surefoot tune STUDY.toml`") as caught:
+            located.connect(create=False)
+        assert located.label in str(caught.value)
+
+    def test_what_is_asked_of_a_study(self, located):
+        opened = create_study(located.study_file)
+        opened.study.tell(opened.study.ask(opened.study_file.distributions), 1.0)
+        storage = located.connect(create=False)
+        assert located.has_study(storage)
+        assert located.study_names(storage) == ["hill"]
+        assert [trial.value for trial in located.trials(opened.study)] == [1.0]
+
+    def test_another_study_shares_a_server_only(self, located, tmp_path):
+        create_study(located.study_file)
+        other = tmp_path / "OTHER.toml"
+        text = located.study_file.path.read_text()
+        other.write_text(text.replace('name = "hill"', 'name = "other"'))
+        if located.shared:
+            opened = create_study(StudyFile.load(other))
+            assert set(located.study_names(opened.storage)) == {"hill", "other"}
+        else:
+            with pytest.raises(StudyFileError, match="is the storage of study 'hill', not of 'oth"):
+                create_study(StudyFile.load(other))
+
+    def test_its_lock_is_free_again(self, located):
+        noted = []
+        for _ in range(2):
+            with located.lock(time.sleep, lambda: noted.append(1)):
+                pass
+        assert not noted
+
+    def test_its_errors_are_one_line_each(self, located):
+        for raised in (OSError("disk\nfull"), OperationalError("SELECT", {}, Exception("disk"))):
+            with pytest.raises(StorageFailed, match="reading failed: disk; what was") as caught:
+                located.attempt("reading", throw(raised))
+            assert str(caught.value).startswith(f"{located.label}: ")
+        for what in (located.opening(), located.readable("a trial")):
+            with pytest.raises(StudyFileError, match=f"{re.escape(located.label)}: .* x; "), what:
+                raise ValueError("x")
+
+    def test_what_is_refused_for_now_is_done_again(self, located, monkeypatch):
+        monkeypatch.setattr(OUTAGES, "sleep", lambda seconds: None)
+        busy = sqlite3.OperationalError("database is locked")
+        busy.sqlite_errorcode = sqlite3.SQLITE_BUSY
+        outcomes, undone = iter([busy, busy, None]), []
+
+        def do() -> str:
+            if (error := next(outcomes)) is not None:
+                raise error
+            return "done"
+
+        assert located.attempt("reading", do, lambda: undone.append(1)) == "done"
+        assert undone == [1, 1]
+
+
+def throw(error: Exception):
+    """A function that raises an error."""
+
+    def do() -> None:
+        raise error
+
+    return do
+
+
+@pytest.mark.parametrize("kind", [SQLiteFile, JournalFile])
+def test_the_kind_of_a_file_is_known_by_its_beginning(write_study, tmp_path, kind):
+    study_file = StudyFile.load(write_study())
+    made = kind(study_file, tmp_path / "study")
+    made.make()
+    assert stored_in(study_file, made.file) == made
+
+
+def test_a_database_without_optunas_tables_has_no_study_yet(write_study, tmp_path):
     registry.register("sqlite.server", "sqlalchemy.dialects.sqlite.pysqlite", "dialect")
     url = f"sqlite+server:///{tmp_path / 'server.db'}"
     path = write_study(("rounds = 8", f'rounds = 8\nstorage = "{url}"'))
-    with pytest.raises(storage_module.NoStudy, match="contains no study yet; run"):
+    with pytest.raises(NoStudy, match="contains no study yet; run"):
         open_study(path)
     tune(trials_of(path, rounds=2), Scripted(), Stop())
     assert len(open_study(path).study.trials) == 2
@@ -213,12 +312,12 @@ def test_a_database_without_optunas_tables_has_no_study_yet(write_study, tmp_pat
 
 def test_a_connection_to_a_server_that_is_gone_ends():
     url = make_url("postgresql+psycopg://me@host/db?connect_timeout=5")
-    options = storage_module.server_options(url)
+    options = Server(None, url).options()
     assert options["pool_pre_ping"]
     assert options["connect_args"].keys() == {
         *("keepalives_idle", "keepalives_interval", "keepalives_count", "tcp_user_timeout")
     }
-    assert storage_module.server_options(make_url("mysql+pymysql://h/d"))["connect_args"] == {}
+    assert Server(None, make_url("mysql+pymysql://h/d")).options()["connect_args"] == {}
 
 
 @pytest.mark.slow
@@ -254,7 +353,7 @@ class TestLock:
                 fcntl.flock(file, fcntl.LOCK_EX)
                 release = threading.Timer(0.5, fcntl.flock, [file, fcntl.LOCK_UN])
                 release.start()
-                with study_lock.study_lock(storage_module.locate(study_file)):
+                with study_lock.study_lock(locate(study_file)):
                     release.join()
         wanted = "STUDY.toml: waiting for another process, which is choosing a configuration"
         (line,) = capfd.readouterr().err.splitlines()
@@ -266,9 +365,7 @@ class TestLock:
         tried = iter([False] * 2 + [True] * 2)
         monkeypatch.setattr(server_lock, "_is_true", lambda *arguments: next(tried))
         monkeypatch.setattr(server_lock, "_engine", lambda url: create_engine("sqlite://"))
-        with study_lock.study_lock(
-            storage_module.locate(StudyFile.load(path)), sleep=lambda _: time.sleep(0.2)
-        ):
+        with study_lock.study_lock(locate(StudyFile.load(path)), sleep=lambda _: time.sleep(0.2)):
             assert "waiting for another process" in capfd.readouterr().err
 
     def test_a_server_that_ends_the_waiting_connection_is_asked_again(
@@ -287,14 +384,12 @@ class TestLock:
 
         monkeypatch.setattr(server_lock, "_is_true", is_true)
         monkeypatch.setattr(server_lock, "_engine", lambda location: create_engine("sqlite://"))
-        with study_lock.study_lock(
-            storage_module.locate(StudyFile.load(path)), sleep=lambda _: None
-        ):
+        with study_lock.study_lock(locate(StudyFile.load(path)), sleep=lambda _: None):
             assert len(asked) == 3
         assert [one is asked[2] for one in asked] == [False, False, True, True]
 
     def test_a_lock_that_is_free_is_not_waited_for(self, write_study, capfd):
-        with study_lock.study_lock(storage_module.locate(StudyFile.load(write_study()))):
+        with study_lock.study_lock(locate(StudyFile.load(write_study()))):
             time.sleep(0.3)
         assert capfd.readouterr().err == ""
 
@@ -305,9 +400,9 @@ def test_a_link_to_a_study_file_finds_its_study(write_study, tmp_path, storage):
     (tmp_path / "elsewhere").mkdir()
     link = tmp_path / "elsewhere" / "link.toml"
     link.symlink_to(path)
-    assert storage_module.locate(StudyFile.load(link)).file.parent == link.parent  # a new study
+    assert locate(StudyFile.load(link)).file.parent == link.parent  # a new study
     trials_of(path)
-    found, own = (storage_module.locate(StudyFile.load(one)).file for one in (link, path))
+    found, own = (locate(StudyFile.load(one)).file for one in (link, path))
     assert found.samefile(own)
 
 
@@ -316,16 +411,16 @@ def test_a_link_to_a_study_file_finds_its_study(write_study, tmp_path, storage):
 def test_the_file_of_a_url_is_that_of_sqlalchemy(write_study, scheme, name):
     url = f"{scheme}:///{name}"
     study_file = StudyFile.load(write_study(("rounds = 8", f'rounds = 8\nstorage = "{url}"')))
-    located = storage_module.locate(study_file)
+    located = locate(study_file)
     assert located.file == study_file.folder / make_url(url).database
-    assert located.journal == (scheme == "journal")
+    assert type(located) is (JournalFile if scheme == "journal" else SQLiteFile)
 
 
 @pytest.mark.parametrize("url", ["redis://localhost:6379/0", "grpc://localhost:13000"])
 def test_a_storage_of_optuna_without_sqlalchemy_is_refused_by_name(write_study, url):
     path = write_study(("rounds = 8", f'rounds = 8\nstorage = "{url}"'))
     with pytest.raises(StudyFileError, match="expected postgresql://, mysql://"):
-        storage_module.locate(StudyFile.load(path))
+        locate(StudyFile.load(path))
 
 
 @pytest.mark.parametrize(

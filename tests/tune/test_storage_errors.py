@@ -20,9 +20,9 @@ from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.report import write_report
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study import trial_owner
+from surefoot.tune.study.location import StorageFailed
 from surefoot.tune.study.schedule import REMEASURED
 from surefoot.tune.study.server_outage import OUTAGES
-from surefoot.tune.study.storage import StorageFailed
 from surefoot.tune.study.trial_attributes import is_interrupted
 from surefoot.tune.study.trials import StudyTrials
 

@@ -9,7 +9,7 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 
 from surefoot.tune.definition.command_template import CommandTemplate
 from surefoot.tune.definition.study_file import StudyFile, StudyFileError
-from surefoot.tune.study import storage
+from surefoot.tune.study import server
 from surefoot.tune.study.opened_study import create_study
 
 
@@ -232,7 +232,7 @@ def test_options_that_a_driver_does_not_know(write_study, monkeypatch):
     def connect(*arguments, **keywords):
         raise TypeError("connect() got an unexpected keyword argument 'nothing'")
 
-    monkeypatch.setattr(storage, "RDBStorage", connect)
+    monkeypatch.setattr(server, "RDBStorage", connect)
     path = write_study(("rounds = 8", 'rounds = 8\nstorage = "mysql://host/db?nothing=1"'))
     with pytest.raises(StudyFileError, match=r"cannot be opened: .*'nothing'; expected"):
         create_study(StudyFile.load(path))

@@ -26,8 +26,9 @@ from surefoot.tune.measuring.printed_value import printed_value
 from surefoot.tune.passwords import secrets_of, without_any_password, without_passwords
 from surefoot.tune.plain_text import escaped, printable, storable
 from surefoot.tune.stopping import Stop
+from surefoot.tune.study.location import StorageFailed
 from surefoot.tune.study.opened_study import create_study
-from surefoot.tune.study.storage import StorageFailed, locate, storage_errors
+from surefoot.tune.study.storage import locate
 from surefoot.tune.workers.worker_loop import tune
 
 
@@ -325,7 +326,7 @@ class TestPasswords:
     def test_what_a_driver_says(self, write_study):
         url = "postgresql://me:p%40ss-word@host/db"
         study_file = StudyFile.load(write_study(("rounds = 8", f'rounds = 8\nstorage = "{url}"')))
-        with pytest.raises(StorageFailed) as caught, storage_errors(locate(study_file), "reading"):
+        with pytest.raises(StorageFailed) as caught, locate(study_file).errors("reading"):
             raise OSError("bad dsn: password=p@ss-word")
         assert "ss-word" not in str(caught.value)
 

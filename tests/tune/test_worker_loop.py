@@ -23,8 +23,8 @@ from surefoot.tune.observer import Observer
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study import trial_owner, waiting
 from surefoot.tune.study.heartbeat import SILENCE, SilentTrials, heartbeats
+from surefoot.tune.study.location import NoStudy, StorageFailed
 from surefoot.tune.study.opened_study import create_study, open_study
-from surefoot.tune.study.storage import NoStudy, StorageFailed
 from surefoot.tune.study.trial_attributes import (
     OWNER,
     failure_reason,

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from surefoot.tune.measuring.measurement import Failure, Measurement
     from surefoot.tune.output_file import WriteFailed
     from surefoot.tune.running import Outcome, run
+    from surefoot.tune.study.location import NoStudy
     from surefoot.tune.study.opened_study import OpenedStudy, open_study
     from surefoot.tune.study.state import StudyState
-    from surefoot.tune.study.storage import NoStudy
     from surefoot.tune.study.summary import Summary, summarise
     from surefoot.tune.study.table_import import import_table
     from surefoot.tune.study.tables import export
@@ -34,7 +34,7 @@ _NAMES = {
     "running": ("Outcome", "run"),
     "study.opened_study": ("OpenedStudy", "open_study"),
     "study.state": ("StudyState",),
-    "study.storage": ("NoStudy",),
+    "study.location": ("NoStudy",),
     "study.summary": ("Summary", "summarise"),
     "study.table_import": ("import_table",),
     "study.tables": ("export",),

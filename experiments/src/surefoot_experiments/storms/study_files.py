@@ -75,7 +75,7 @@ def _use(path: Path, deep: bool) -> None:
         values |= {name: one.examples()[0] for name, one in study_file.scheme.variables.items()}
     if study_file.objective.command is not None:
         CommandTemplate.parse(study_file.objective.command).fill(values)
-    if deep or location.file is None:
+    if deep or location.shared:
         study = create_study(study_file).study
         trial = study.ask(fixed_distributions=distributions)
         study.tell(trial, 1.0)

@@ -6,35 +6,35 @@ import json
 import os
 from pathlib import Path
 
-from optuna.storages import JournalStorage
+from optuna.storages import BaseStorage, JournalStorage
 from optuna.storages.journal import JournalFileBackend
 from optuna.study import StudyDirection
 
 from surefoot.tune import system
+from surefoot.tune.study.stored_file import StoredFile
 
 FIRST_LINE = 1_000_000  # bytes, more than the first line of a journal has
 
 
-def open_journal(file: Path) -> JournalStorage:
-    """The storage in an existing journal file.
+class JournalFile(StoredFile):
+    """A journal file of Optuna; see `StoredFile`."""
 
-    Raises:
-        OSError: If the file cannot be read.
-        ValueError, KeyError, TypeError, AssertionError: If it is no journal.
-    """
-    with file.open("rb") as content:
-        first = content.readline(FIRST_LINE)
-    if first:  # before anything is written to it
-        record = json.loads(first) if first.endswith(b"\n") else None
-        if not isinstance(record, dict) or not isinstance(record.get("op_code"), int):
-            raise ValueError("its first line is not one of a journal")
-    return JournalStorage(JournalFileBackend(str(file), JournalLock(file)))
+    def make(self) -> None:
+        """Create a file with an empty study."""
+        self.file.touch()
+        study = self.study_file.study
+        direction = StudyDirection[study.direction.upper()]
+        self.open(create=True).create_new_study([direction], study.name)
 
-
-def create_journal(file: Path, study: str, direction: str) -> None:
-    """Create a journal file with an empty study."""
-    file.touch()
-    open_journal(file).create_new_study([StudyDirection[direction.upper()]], study)
+    def open(self, *, create: bool) -> BaseStorage:
+        """Open an existing file, if its first line is one of a journal."""
+        with self.file.open("rb") as content:
+            first = content.readline(FIRST_LINE)
+        if first:  # before anything is written to it
+            record = json.loads(first) if first.endswith(b"\n") else None
+            if not isinstance(record, dict) or not isinstance(record.get("op_code"), int):
+                raise ValueError("its first line is not one of a journal")
+        return JournalStorage(JournalFileBackend(str(self.file), JournalLock(self.file)))
 
 
 class JournalLock:

@@ -22,22 +22,10 @@ from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.plain_text import shown
 from surefoot.tune.study.compatibility import DEFINITION, check_compatible, definition
 from surefoot.tune.study.failures import without_measurement
-from surefoot.tune.study.other_storage import is_storage, study_in
-from surefoot.tune.study.server_outage import OUTAGES
+from surefoot.tune.study.location import Location, NoStudy
+from surefoot.tune.study.other_storage import study_in
 from surefoot.tune.study.state import StudyState
-from surefoot.tune.study.storage import (
-    Location,
-    NoStudy,
-    check_location,
-    connect,
-    has_study,
-    locate,
-    readable,
-    readable_trials,
-    refused,
-    storage_errors,
-    study_names,
-)
+from surefoot.tune.study.storage import is_storage, locate
 from surefoot.tune.study.study_lock import study_lock
 from surefoot.types import InvalidInput
 
@@ -129,10 +117,7 @@ class OpenedStudy:
         return replace(self, sampler=default_sampler(self.study_file), recommended={}, _beliefs={})
 
     def attempt(
-        self,
-        doing: str,
-        do: Callable[[], Result],
-        before: Callable[[], None] = lambda: None,
+        self, doing: str, do: Callable[[], Result], before: Callable[[], None] = lambda: None
     ) -> Result:
         """The result of a function that uses the storage.
 
@@ -152,8 +137,7 @@ class OpenedStudy:
             self.storage.remove_session()  # with its transaction, which cannot go on
             before()
 
-        with storage_errors(self.location, doing):
-            return OUTAGES.overcome(do, partial(refused, self.location, doing), undo)
+        return self.location.attempt(doing, do, undo)
 
     def lock(
         self, sleep: Callable[[float], None] = time.sleep
@@ -178,14 +162,14 @@ def open_study(path: Path | str) -> OpenedStudy:
     """
     study_file = StudyFile.load(path)
     name, location = study_file.study.name, locate(study_file)
-    storage = connect(location, create=False)
-    with storage_errors(location, "reading"):
-        if not has_study(storage, location, name):
+    storage = location.connect(create=False)
+    with location.errors("reading"):
+        if not location.has_study(storage):
             raise NoStudy(f"{location.label}: contains no study {name!r}; {study_file.first_step}")
         sampler = default_sampler(study_file)
-        with readable(location, "the study"):
+        with location.readable("the study"):
             study = optuna.load_study(study_name=name, storage=storage, sampler=sampler)
-        trials = readable_trials(study, location)
+        trials = location.trials(study)
         check_compatible(study_file, study, trials, location.label)
     return OpenedStudy(location, storage, study, sampler)
 
@@ -200,8 +184,8 @@ def check_study(study_file: StudyFile) -> None:
         StorageFailed: If a file cannot be read.
     """
     location = locate(study_file)
-    check_location(location)
-    if location.file is not None:
+    location.check()
+    if not location.shared:
         with contextlib.suppress(NoStudy):
             open_study(study_file.path)
     default_sampler(study_file)
@@ -224,27 +208,22 @@ def create_study(
         StudyFileError: If the storage holds another study, which is left unchanged.
         StorageFailed: If the storage cannot be read or written.
     """
-    location, doing = locate(study_file), "opening the study"
-    return OUTAGES.overcome(
-        partial(_create_study, location, sampler, worker, doing), partial(refused, location, doing)
-    )
+    location = locate(study_file)
+    return location.attempt("opening the study", partial(_create_study, location, sampler, worker))
 
 
-def _create_study(
-    location: Location, sampler: BaseSampler | None, worker: int, doing: str
-) -> OpenedStudy:
+def _create_study(location: Location, sampler: BaseSampler | None, worker: int) -> OpenedStudy:
     study_file, name = location.study_file, location.study_file.study.name
-    with storage_errors(location, doing), study_lock(location):
-        storage = connect(location, create=True)
-        exists = has_study(storage, location, name)
-        if not exists and location.file is not None and (names := study_names(storage, location)):
-            raise study_file.error(
-                "study.storage",
+    with study_lock(location):
+        storage = location.connect(create=True)
+        exists = location.has_study(storage)
+        if not exists and not location.shared and (names := location.study_names(storage)):
+            raise location.error(
                 f"{location.label} is the storage of study {names[0]!r}, not of {name!r}; "
                 "choose another storage, to which `surefoot import` adds that study's "
                 "measurements, or restore study.name",
             )
-        with readable(location, "the study"):
+        with location.readable("the study"):
             study = (
                 optuna.load_study(study_name=name, storage=storage, sampler=sampler)
                 if exists  # creating it would try to insert it first
@@ -256,7 +235,7 @@ def _create_study(
                     load_if_exists=True,
                 )
             )
-        trials = readable_trials(study, location)
+        trials = location.trials(study)
         note = check_compatible(study_file, study, trials, location.label)
         if study.user_attrs.get(DEFINITION) != definition(study_file):
             study.set_user_attr(DEFINITION, definition(study_file))

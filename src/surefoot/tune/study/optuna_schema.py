@@ -17,6 +17,22 @@ from optuna.storages._rdb import storage as rdb
 
 _REVISION = re.compile(r"^(down_revision|revision) = [\"']([^\"']+)[\"']", re.MULTILINE)
 _CHECK = "_VersionManager"
+TABLES = (
+    *("studies", "study_directions", "study_user_attributes", "study_system_attributes"),
+    *("trials", "trial_params", "trial_values", "trial_user_attributes"),
+    *("trial_system_attributes", "version_info"),
+)
+
+
+def rows(file: Path, query: str) -> list[tuple[str]]:
+    """The rows of a query, which does not change the file.
+
+    Raises:
+        sqlite3.Error, UnicodeDecodeError: If it cannot be read.
+    """
+    with contextlib.closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as base:
+        base.text_factory = lambda text: text.decode(errors="replace")
+        return base.execute(query).fetchall()
 
 
 def is_current(file: Path) -> bool:
@@ -26,9 +42,8 @@ def is_current(file: Path) -> bool:
         file: An SQLite file.
     """
     try:
-        with contextlib.closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as base:
-            revisions = base.execute("SELECT version_num FROM alembic_version").fetchall()
-            described = base.execute("SELECT schema_version FROM version_info").fetchall()
+        revisions = rows(file, "SELECT version_num FROM alembic_version")
+        described = rows(file, "SELECT schema_version FROM version_info")
     except sqlite3.Error:
         return False
     return len(described) == 1 and revisions == [(_newest(),)]

@@ -9,26 +9,8 @@ from optuna.trial import FrozenTrial
 
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.plain_text import shown
-from surefoot.tune.study.storage import (
-    Location,
-    connect,
-    readable,
-    readable_trials,
-    storage_errors,
-    study_names,
-)
+from surefoot.tune.study.storage import stored_in
 from surefoot.types import InvalidInput
-
-_SQLITE, _JOURNAL = b"SQLite format 3\0", b'{"op_code"'
-
-
-def is_storage(path: Path) -> bool:
-    """Whether a file is an SQLite database or a journal of Optuna, rather than a table."""
-    try:
-        with path.open("rb") as file:
-            return file.read(len(_SQLITE)).startswith((_SQLITE, _JOURNAL))
-    except OSError:
-        return False
 
 
 def study_in(study_file: StudyFile, file: Path) -> tuple[optuna.Study, list[FrozenTrial]]:
@@ -42,20 +24,19 @@ def study_in(study_file: StudyFile, file: Path) -> tuple[optuna.Study, list[Froz
         InvalidInput: If there are other studies only, or it has another direction.
         StorageFailed: If the storage cannot be read.
     """
-    journal = is_storage(file) and not file.read_bytes().startswith(_SQLITE)
-    location = Location(study_file, file, journal)
-    with storage_errors(location, "reading"):
-        opened = connect(location, create=False)
-        names = study_names(opened, location)
+    location = stored_in(study_file, file)
+    with location.errors("reading"):
+        opened = location.connect(create=False)
+        names = location.study_names(opened)
         name = study_file.study.name if study_file.study.name in names else names[0]
         if len(names) != 1 and name != study_file.study.name:
             raise InvalidInput(
                 f"{file}: contains the studies {', '.join(map(shown, names))}, expected one, or "
                 f"one that is named {study_file.study.name!r}"
             )
-        with readable(location, "the study"):
+        with location.readable("the study"):
             study = optuna.load_study(study_name=name, storage=opened)
-        trials = readable_trials(study, location)
+        trials = location.trials(study)
     directions, wanted = [one.name.lower() for one in study.directions], study_file.study.direction
     if directions != [wanted]:
         raise InvalidInput(f"{file}: the study is to {', '.join(directions)}, expected {wanted}")

@@ -6,14 +6,16 @@ import contextlib
 import hashlib
 import time
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
+from typing import TYPE_CHECKING
 
-from sqlalchemy import Connection, Engine, create_engine, text
-from sqlalchemy.engine import URL
+from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from surefoot.tune.study.server_outage import OUTAGES
-from surefoot.tune.study.storage import Location, server_options, unanswered
+
+if TYPE_CHECKING:
+    from surefoot.tune.study.server import Server
 
 PAUSE = 0.05  # seconds between attempts to get the lock
 PATIENCE = 10.0  # seconds of waiting without a message
@@ -30,39 +32,35 @@ _LOCKS = {
     "mysql": (_MYSQL, "SELECT RELEASE_LOCK(:name)"),
     "mariadb": (_MYSQL, "SELECT RELEASE_LOCK(:name)"),
 }
-_ENGINES: dict[URL, Engine] = {}
 
 
 @contextlib.contextmanager
 def server_lock(
-    location: Location, sleep: Callable[[float], None], note: Callable[[], None]
+    server: Server, sleep: Callable[[float], None], note: Callable[[], None]
 ) -> Iterator[None]:
     """Exclude the processes of all machines that tune a study on a PostgreSQL or MySQL server.
 
     Args:
-        location: The study file and its server; others are not locked.
+        server: The server; others are not locked.
         sleep: Waits between attempts, in seconds.
         note: Called while the lock is waited for, from `PATIENCE` seconds on.
 
     Raises:
         SQLAlchemyError: If the server cannot be used.
     """
-    url = location.url
+    url = server.url
     if url.get_backend_name() not in _LOCKS:
         yield
         return
     try:
-        engine = _engine(location)
+        engine = _engine(server)
     except Exception:  # of the URL: opening the storage raises it again, and explains it
         yield
         return
     lock, unlock = _LOCKS[url.get_backend_name()]
-    name = f"surefoot {url.database} {location.study_file.study.name}"
-    digest = hashlib.sha256(name.encode()).digest()[:7]
-    key: dict[str, int | str] = {
-        "key": int.from_bytes(digest, "big"),
-        "name": f"surefoot-{digest.hex()}",
-    }
+    name = f"surefoot {url.database} {server.study_file.study.name}"
+    digest = hashlib.sha256(name.encode()).hexdigest()[:14]
+    key: dict[str, int | str] = {"key": int(digest, 16), "name": f"surefoot-{digest}"}
     with _locked_connection(engine, partial(_is_true, lock, key), sleep, note) as connection:
         try:
             yield
@@ -97,18 +95,13 @@ def _locked_connection(
 
 
 def _is_true(statement: str, key: dict[str, int | str], connection: Connection) -> bool:
-    used = {name: value for name, value in key.items() if f":{name}" in statement}
-    return bool(connection.execute(text(statement), used).one()[-1])
+    return bool(connection.execute(text(statement), key).one()[-1])
 
 
-def _engine(location: Location) -> Engine:
-    """The engine of a location's server, the same for each call."""
-    url = location.url
-    if url not in _ENGINES:
-        # Without transactions: servers end a session that has had one open for too long.
-        engine = create_engine(
-            url, isolation_level="AUTOCOMMIT", pool_size=1, **server_options(url)
-        )
-        OUTAGES.wait_at(engine, partial(unanswered, location), connected=False)
-        _ENGINES[url] = engine
-    return _ENGINES[url]
+@cache
+def _engine(server: Server) -> Engine:
+    """The engine of a server, the same for each call."""
+    # Without transactions: servers end a session that has had one open for too long.
+    engine = server.engine(isolation_level="AUTOCOMMIT", pool_size=1)
+    OUTAGES.wait_at(engine, server.unanswered, connected=False)
+    return engine

@@ -11,8 +11,8 @@ from typing import IO
 
 from surefoot.tune import system
 from surefoot.tune.plain_text import printable
+from surefoot.tune.study.location import Location
 from surefoot.tune.study.server_outage import OUTAGES
-from surefoot.tune.study.storage import Location
 
 PATIENCE = 10.0  # seconds of waiting without a message
 
@@ -39,12 +39,7 @@ def study_lock(location: Location, sleep: Callable[[float], None] = time.sleep) 
         # A file system without locks is treated like processes on several machines.
         with contextlib.suppress(OSError):
             _lock(file, study_file.path.name)
-        if location.file is not None:
-            yield
-            return
-        from surefoot.tune.study.server_lock import server_lock
-
-        with server_lock(location, sleep, partial(_note_waiting, study_file.path.name)):
+        with location.lock(sleep, partial(_note_waiting, study_file.path.name)):
             yield
 
 

@@ -22,7 +22,6 @@ from surefoot.tune.measuring.quantity import plain_number
 from surefoot.tune.plain_text import shown, storable
 from surefoot.tune.study.known_trials import new_rows
 from surefoot.tune.study.opened_study import create_study
-from surefoot.tune.study.storage import storage_errors
 from surefoot.tune.study.tables import FORMULA, check_cells, read_table
 from surefoot.tune.study.trial_attributes import FAILURE, IMPORTED, SECONDS
 from surefoot.tune.study.trial_rows import add_finished
@@ -122,7 +121,7 @@ def add_trials(
         note: Shows every few seconds how far it is.
     """
     opened, due = create_study(study_file), time.monotonic() + PAUSE
-    with storage_errors(opened.location, "importing"), opened.lock():
+    with opened.location.errors("importing"), opened.lock():
         new = new_rows(trials, opened.read().trials)
         for count in add_finished(opened.study, opened.storage, new):
             if time.monotonic() >= due and count < len(new):

@@ -1,0 +1,191 @@
+"""Where a study is stored: what can be asked of every kind of storage, and the errors of each."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import sqlite3
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import ClassVar, TypeVar
+
+import optuna
+from optuna.storages import BaseStorage
+from optuna.trial import FrozenTrial
+
+from surefoot.tune.definition.study_file import StudyFile, StudyFileError
+from surefoot.tune.study.server_outage import OUTAGES
+from surefoot.types import SurefootError
+
+Result = TypeVar("Result")
+Lock = contextlib.AbstractContextManager[None]
+# What Optuna and drivers raise for content that is not theirs, such as an infinite integer.
+_UNREADABLE = TypeError, ValueError, ArithmeticError, LookupError, AttributeError, AssertionError
+
+
+class NoStudy(StudyFileError):
+    """The study does not exist yet."""
+
+
+class StorageFailed(SurefootError):
+    """The storage could not be read or written, though the study file is in order."""
+
+
+@dataclass(frozen=True)
+class Location(ABC):
+    """A storage: the file of an SQLite database or an Optuna journal, or a database server.
+
+    Args:
+        study_file: The study file.
+    """
+
+    study_file: StudyFile
+    shared: ClassVar[bool]
+    """Whether other studies and other machines use it, too."""
+
+    @property
+    @abstractmethod
+    def label(self) -> str:
+        """The storage's name for messages, without a password and options."""
+
+    @abstractmethod
+    def check(self) -> None:
+        """Check that a storage could be created here; a server is not connected.
+
+        Raises:
+            StudyFileError: If its driver is not known or installed, or its folder not writable.
+        """
+
+    @abstractmethod
+    def connect(self, *, create: bool) -> BaseStorage:
+        """Open the storage; with `create`, one that does not exist is created.
+
+        Raises:
+            NoStudy: If it does not exist and `create` is false.
+            StudyFileError: If it is no storage of Optuna, or cannot be created.
+            StorageFailed: If it cannot be read.
+        """
+
+    @abstractmethod
+    def lock(self, sleep: Callable[[float], None], note: Callable[[], None]) -> Lock:
+        """Exclude the processes of other machines that tune the study.
+
+        Args:
+            sleep: Waits between attempts, in seconds.
+            note: Called while the lock is waited for, after a while.
+        """
+
+    @contextlib.contextmanager
+    def errors(self, doing: str) -> Iterator[None]:
+        """Turn the errors of a database or a journal into `StorageFailed`, in one line."""
+        try:
+            yield
+        except failures() as error:
+            raise StorageFailed(
+                f"{self.label}: {doing} failed: {self.reason(error)}; what was recorded before is "
+                "safe, and the same command goes on from there"
+            ) from error
+
+    def attempt(
+        self, doing: str, do: Callable[[], Result], before: Callable[[], None] = lambda: None
+    ) -> Result:
+        """The result of a function that uses the storage, called again after a short failure.
+
+        Args:
+            doing: Names what it does, for the error.
+            do: The function.
+            before: Called before each further time, to undo what the last one has written.
+
+        Raises:
+            StorageFailed: If the storage fails.
+        """
+
+        def refused(error: BaseException) -> str:
+            return f"{self.label}: {doing} has to wait: {self.reason(error)}"
+
+        with self.errors(doing):
+            return OUTAGES.overcome(do, refused, before)
+
+    @contextlib.contextmanager
+    def opening(self) -> Iterator[None]:
+        """Turn whatever is raised for a storage that cannot be opened into an error of ours."""
+        try:
+            yield
+        except SurefootError:
+            raise
+        except _UNREADABLE as error:
+            # What the URL's options make of a driver's arguments, and what is no journal.
+            raise self.error(
+                f"{self.label}: cannot be opened: {self.reason(error)}; expected a storage of "
+                "Optuna, and options that its driver knows"
+            ) from None
+        except Exception as error:  # drivers have errors of their own
+            raise StorageFailed(f"{self.label}: cannot be opened: {self.reason(error)}") from None
+
+    @contextlib.contextmanager
+    def readable(self, what: str) -> Iterator[None]:
+        """Turn Optuna's errors about what is damaged in a storage into `StudyFileError`."""
+        try:
+            yield
+        except (UnicodeError, SurefootError):
+            raise
+        except _UNREADABLE as error:
+            raise self.error(
+                f"{self.label}: {what} cannot be read: {self.reason(error)}; restore the storage "
+                "from a copy"
+            ) from error
+
+    def has_study(self, storage: BaseStorage) -> bool:
+        """Whether an opened storage has the study; by one query, where `study_names` takes six."""
+        with self.readable("the study"):
+            try:
+                storage.get_study_id_from_name(self.study_file.study.name)
+            except KeyError:
+                return False
+            return True
+
+    def study_names(self, storage: BaseStorage) -> list[str]:
+        """Names of the studies in an opened storage; `StudyFileError` if one is damaged."""
+        with self.readable("the study"):
+            return optuna.get_all_study_names(storage)
+
+    def trials(self, study: optuna.Study) -> list[FrozenTrial]:
+        """The trials of a study in it; `StudyFileError` if one is damaged."""
+        with self.readable("a trial"):
+            trials = study.get_trials(deepcopy=False)
+            for trial in trials:
+                for value in trial.values or ():
+                    math.isnan(value)  # raises: SQLite keeps texts in columns of numbers
+                if not all(isinstance(name, str) for name in trial.params):
+                    raise TypeError(f"trial {trial.number} has a parameter without a name")
+            return trials
+
+    def reason(self, error: BaseException) -> str:
+        """A database's own message, without the statement, chained exceptions and passwords."""
+        cause: BaseException = error
+        while (inner := getattr(cause, "orig", None) or cause.__cause__) is not None:
+            cause = inner
+        lines = str(cause).strip().splitlines()
+        text = lines[0] if lines else type(cause).__name__
+        return self.study_file.hide_passwords(text)[:300]
+
+    def unanswered(self, error: BaseException) -> str:
+        """Message that the server cannot be connected, with the reason."""
+        return f"{self.label}: cannot connect to the server: {self.reason(error)}"
+
+    def error(self, message: str) -> StudyFileError:
+        """The error that the storage of the study file cannot be used."""
+        return self.study_file.error("study.storage", message)
+
+
+def failures() -> tuple[type[Exception], ...]:
+    """Errors of databases and journals.
+
+    SQLAlchemy is imported where something has failed, since an `except` clause is evaluated then.
+    """
+    from sqlalchemy.exc import SQLAlchemyError
+
+    optunas = optuna.exceptions.StorageInternalError
+    return SQLAlchemyError, optunas, sqlite3.Error, OSError, UnicodeError, json.JSONDecodeError

@@ -1,0 +1,150 @@
+"""A study in a file: an SQLite database or, as its siblings, another file of Optuna."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar
+from urllib.parse import quote
+
+from optuna.storages import BaseStorage, RDBStorage
+
+from surefoot.tune.plain_text import shown
+from surefoot.tune.study.location import Location, Lock, NoStudy, failures
+from surefoot.tune.study.optuna_schema import TABLES, is_current, rows, unchecked
+
+BUSY_SECONDS = 60  # to wait for another process's write to an SQLite file
+
+
+@dataclass(frozen=True)
+class StoredFile(Location):
+    """A file that holds one study.
+
+    Args:
+        study_file: The study file.
+        file: The file.
+    """
+
+    file: Path
+    shared: ClassVar[bool] = False
+
+    @abstractmethod
+    def make(self) -> None:
+        """Create the file, where there is none."""
+
+    @abstractmethod
+    def open(self, *, create: bool) -> BaseStorage:
+        """Open the file, without changing it if it is something else."""
+
+    @property
+    def label(self) -> str:
+        """The path."""
+        return str(self.file)
+
+    def check(self) -> None:
+        """Check that its folder is there and can be written to."""
+        folder = self.file.parent
+        if not folder.is_dir() or not os.access(folder, os.W_OK):
+            why = "no permission to write there" if folder.is_dir() else f"no folder {folder}"
+            raise self.error(f"cannot create {self.file}: {why}")
+
+    def lock(self, sleep: Callable[[float], None], note: Callable[[], None]) -> Lock:
+        """Nothing: the study file is locked, and other machines have another file."""
+        return contextlib.nullcontext()
+
+    def connect(self, *, create: bool) -> BaseStorage:
+        """Open the file; see `Location.connect`."""
+        try:
+            empty = self.file.stat().st_size == 0
+        except FileNotFoundError:
+            if not create:
+                raise NoStudy(
+                    f"{self.file}: no such storage; {self.study_file.first_step}"
+                ) from None
+            empty = False
+            self._create()
+        except OSError as error:
+            message = f"{shown(self.label)} cannot be used: {error.strerror}; choose another name"
+            raise self.error(message) from None
+        if self.file.is_dir():
+            raise self.error(f"{self.file} is a folder, expected a file")
+        if empty:
+            raise self.error(
+                f"{self.file} is empty, expected a storage of Optuna; restore it from a copy, or "
+                "delete it to begin anew"
+            )
+        with self.opening():
+            return self.open(create=create)
+
+    def _create(self) -> None:
+        """Create the file in one step: one that is there is complete, whenever this is killed."""
+        partial = self.file.with_name(f".{self.file.name[:60]}.new")
+        try:
+            for old in (partial, partial.with_name(f"{partial.name}-journal")):
+                old.unlink(missing_ok=True)
+            replace(self, file=partial).make()
+            if not self.file.exists():
+                partial.rename(self.file)
+        except failures() as error:
+            raise self.error(f"cannot create {self.file}: {self.reason(error)}") from None
+        finally:
+            with contextlib.suppress(OSError):
+                partial.unlink(missing_ok=True)
+
+
+class SQLiteFile(StoredFile):
+    """The file of an SQLite database; see `StoredFile`."""
+
+    def make(self) -> None:
+        """Create Optuna's tables."""
+        self.open(create=True).engine.dispose()
+
+    def open(self, *, create: bool) -> RDBStorage:
+        """Open it, if it is Optuna's."""
+        self._check_tables()
+
+        # Connected by its path: in a URL, some characters of a path have a meaning.
+        def connection() -> sqlite3.Connection:
+            return sqlite3.connect(self.file, timeout=BUSY_SECONDS, check_same_thread=False)
+
+        current = is_current(self.file)
+        with unchecked() if current else contextlib.nullcontext():
+            return RDBStorage(
+                f"sqlite:///{quote(self.file.name, safe='')}",
+                engine_kwargs={"creator": connection},
+                skip_compatibility_check=current,
+                skip_table_creation=current or not create,
+            )
+
+    def _check_tables(self) -> None:
+        file = self.file
+        try:
+            found = rows(file, "SELECT name FROM sqlite_master WHERE type = 'table'")
+        except UnicodeDecodeError:  # in SQLite's own message, which quotes the file
+            message = f"{file} is a damaged SQLite file; restore it from a copy"
+            raise self.error(message) from None
+        except sqlite3.OperationalError:
+            # The journal of a killed process cannot be rolled back on a read-only connection; the
+            # actual connection does that.
+            return
+        except sqlite3.DatabaseError as error:
+            message = f"{file} is not an SQLite file ({error}); choose another name"
+            raise self.error(message) from None
+        tables = {name for (name,) in found}
+        missing = [name for name in TABLES if name not in tables]
+        if len(missing) == len(TABLES):
+            there = f"tables {', '.join(sorted(tables)[:3])}" if tables else "without a table"
+            raise self.error(
+                f"{file} is an SQLite file of something else ({there}), expected one of Optuna's; "
+                "choose another name"
+            )
+        if missing:
+            raise self.error(
+                f"{file} lacks the table {missing[0]} of an Optuna storage; restore it from a "
+                "copy, or choose another name"
+            )
