@@ -12,6 +12,7 @@ from reference import mixture as reference
 from reference.agreement import agree
 from surefoot import widths
 from surefoot.acquisition.lacing import lacing_value
+from surefoot.regression import ridge as ridge_module
 from surefoot.regression.observations import Pull
 
 SCALE, NOISE, NORM, DELTA = 0.25, 0.3, 2.5, 0.05
@@ -204,7 +205,7 @@ class TestUses:
         each = [end.reshape(len(x), -1) for end in ends]
         for ours, values in zip(belief.risks(x)[1:], each[1:], strict=True):
             torch.testing.assert_close(ours, belief.risk(values, belief.weights_at(x)))
-        z = lacing_value(belief, x[0], "prob", torch.Generator().manual_seed(0))
+        z = lacing_value(belief, space.design.locate(x[0]), "prob", torch.Generator().manual_seed(0))
         column = int((belief.z == z).all(-1).nonzero())
         risks = [float(risk[0]) for risk in belief.risks(x[:1])]
         assert float(each[1][0, column]) <= risks[1]
@@ -248,3 +249,54 @@ def test_a_saved_run_goes_on_with_the_same_bounds(tmp_path: Any) -> None:
     for ours, theirs in zip(after, before, strict=True):
         torch.testing.assert_close(ours, theirs)
     assert loaded.ask().arm == optimizer.ask().arm
+
+
+LOAD = sf.FiniteEnvironment([[0.0], [0.5], [1.0]], [0.3, 0.4, 0.3])
+PAIRS = sf.kernels.squared_exponential([SCALE, 0.5])
+
+
+def risky(design: Any, width: Any = DUAL) -> sf.Optimizer:
+    """V-UCB that was told its rewards one by one, in several environments."""
+    optimizer = sf.algorithms.v_ucb(
+        sf.Joint(design, LOAD), PAIRS, level=0.4, width=width, ridge=NOISE**2
+    )
+    for number, (x, reward) in enumerate(zip(GRID[TOLD], REWARDS, strict=True)):
+        optimizer.tell(x, float(reward), environment=LOAD.points[number % 3])
+    return optimizer
+
+
+@pytest.mark.parametrize("width", [DUAL, widths.srinivas()], ids=["intersection", "symmetric"])
+@pytest.mark.parametrize("design", [sf.Arms(GRID), sf.Box([0.0], [1.0])], ids=["arms", "box"])
+def test_bounds_at_a_location_are_those_at_its_point(design: Any, width: Any) -> None:
+    belief = risky(design, width).belief().represented
+    space, z = belief.space, LOAD.points[2]
+    for x in GRID[[0, 8, 14]]:
+        alone = space.design.locate(x)
+        every = belief.bounds(alone.design.unsqueeze(0))
+        for ours, theirs in zip(belief.bounds_at(alone), every, strict=True):
+            torch.testing.assert_close(ours, theirs)
+        pair = space.location(alone.design, alone.arm, z)
+        for ours, theirs in zip(belief.bounds_at(pair), every, strict=True):
+            torch.testing.assert_close(ours, theirs[:, 2:])
+
+
+@pytest.mark.parametrize("proved", [False, True])
+def test_a_round_on_arms_factorises_nothing(proved: bool, monkeypatch: Any) -> None:
+    """Bounds of the choice are looked up, too: rank-one updates keep those of all arms."""
+    known = {"noise": NOISE, "norm_bound": NORM} if proved else {}
+    optimizer = sf.algorithms.v_ucb(
+        sf.Joint(sf.Arms(GRID), LOAD), PAIRS, level=0.4, ridge=NOISE**2, **known
+    )
+    for reward in REWARDS.tolist():
+        optimizer.tell(optimizer.ask(), reward)
+    calls: list[int] = []
+    original = ridge_module.cholesky
+
+    def counted(matrix: torch.Tensor) -> torch.Tensor:
+        calls.append(len(matrix))
+        return original(matrix)
+
+    monkeypatch.setattr(ridge_module, "cholesky", counted)
+    for reward in REWARDS.tolist():
+        optimizer.tell(optimizer.ask(), reward)
+    assert calls == []

@@ -83,7 +83,7 @@ def test_the_lacing_value_is_by_the_weights_at_the_chosen_design(lacing):
         _, lower, upper = bounds(optimizer, x)
         weights = literal(x)
         laces = (lower <= var(lower, weights, 0.3)) & (upper >= var(upper, weights, 0.3))
-        chosen = lacing_value(belief, torch.tensor([x]).double(), lacing, generator)
+        chosen = lacing_value(belief, optimizer.space.design.locate([x]), lacing, generator)
         assert laces[VALUES.index(float(chosen))]
         if lacing != "unif":
             assert weights[VALUES.index(float(chosen))] == weights[laces].max()

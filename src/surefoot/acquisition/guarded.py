@@ -148,7 +148,7 @@ class Guarded:
         chosen = as_policy(self.policy).choose(belief.of_width(width), among, state)
         proved = self.bounds(belief)
         at, optimistic = proved.represented, partial(self._optimistic.choose, proved, among, state)
-        if among is None and _has_table(at):  # by which the largest bound is known
+        if among is None and at.has_table:  # by which the largest bound is known
             with torch.no_grad():
                 _, lower, upper = at.risks(at.space.design.points)  # type: ignore[union-attr]
             arm = chosen.design_arm
@@ -177,24 +177,15 @@ class Guarded:
         """
         reach = upper - lower
         if chosen.environment is not None:
-            z = chosen.environment.unsqueeze(0).to(upper)
             with torch.no_grad():
-                at = belief.bounds(chosen.design.unsqueeze(0), z)
+                at = belief.bounds_at(chosen)
             reach = (at.upper - at.lower)[0, 0]
         return bool(largest - lower <= (1.0 + self.slack) * reach)
 
 
-def _has_table(belief: Belief) -> bool:
-    """Whether bounds at all designs are looked up at once."""
-    design = belief.space.design
-    if not isinstance(design, Arms):
-        return False
-    return belief.posterior.tabulates(belief.space.inputs(design.points, belief.z))
-
-
 def _risks(belief: Belief, locations: list[Location]) -> Ends:
     """Risks of mean and bounds (n,) at the designs of locations; all arms at once are looked up."""
-    if _has_table(belief):
+    if belief.has_table:
         rows = [location.design_arm for location in locations]
         mean, lower, upper = belief.risks(belief.space.design.points)  # type: ignore[union-attr]
         return mean[rows], lower[rows], upper[rows]

@@ -11,6 +11,7 @@ from surefoot._internal import checks
 from surefoot.beliefs import Belief
 from surefoot.risks.risk import Risk, support_only
 from surefoot.spaces import Arms, Box, Joint
+from surefoot.spaces.locations import Location
 
 Lacing = Literal["prob", "unif", "prob-random"]
 """Which lacing value to measure under: "prob" for the one of largest weight or density, of several
@@ -34,12 +35,14 @@ def _by_density(space: Arms | Box | Joint, risk: Risk, lacing: Lacing) -> bool:
     return lacing != "unif" and not space.observed and not support_only(risk)
 
 
-def lacing_value(belief: Belief, x: Tensor, lacing: Lacing, generator: torch.Generator) -> Tensor:
-    """A lacing value (dz,) for a design (dx,), among the values that represent Z.
+def lacing_value(
+    belief: Belief, design: Location, lacing: Lacing, generator: torch.Generator
+) -> Tensor:
+    """A lacing value (dz,) for a design, among the values that represent Z.
 
     Args:
         belief: The belief on a `Joint` space, with values of Z.
-        x: The design.
+        design: The design.
         lacing: Which of them.
         generator: Source of randomness.
 
@@ -48,8 +51,8 @@ def lacing_value(belief: Belief, x: Tensor, lacing: Lacing, generator: torch.Gen
     """
     space, z = belief.space, belief.z
     environment = space.environment
-    _, lower, upper = belief.bounds(x.unsqueeze(0))
-    likely = belief.weights_at(x.unsqueeze(0)).reshape(-1)
+    _, lower, upper = belief.bounds_at(design)
+    likely = belief.weights_at(design.design.unsqueeze(0)).reshape(-1)
     laces = belief.risk.lacing(lower[0], upper[0], likely)
     if lacing != "unif" and int(laces.sum()) == 1:
         return z[int(laces.int().argmax())]

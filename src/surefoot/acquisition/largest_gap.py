@@ -89,7 +89,7 @@ class LargestGap:
             best = [_optimistic(level, among, state.generator) for level in levels]
             gaps = [_gap(*each) for each in zip(levels, best, strict=True)]
             first = gaps.index(max(gaps))
-            z = lacing_value(levels[first], best[first].design, self.lacing, state.generator)
+            z = lacing_value(levels[first], best[first], self.lacing, state.generator)
             return space.location(best[first].design, best[first].design_arm, z.cpu())
 
 

@@ -172,7 +172,7 @@ class ScorePolicy:
             belief = belief.sampled(self.values, state.generator)
             score = self.score(belief, state.generator)
             best = maximise(score, belief, state.generator, among)
-            z = lacing_value(belief, best.design, self.lacing, state.generator)
+            z = lacing_value(belief, best, self.lacing, state.generator)
             space: Joint = belief.space  # type: ignore[assignment]
             return space.location(best.design, best.design_arm, z.cpu())
 

@@ -32,6 +32,7 @@ from surefoot.risks.on_space import on_space
 from surefoot.risks.risk import Risk, support_only
 from surefoot.spaces import Arms, Box, Joint
 from surefoot.spaces.finite_environment import NO_ENVIRONMENT, WeightFunction
+from surefoot.spaces.locations import Location
 from surefoot.spaces.pending import PendingQueries
 from surefoot.types import InvalidInput
 
@@ -636,6 +637,30 @@ class Belief:
             bounds = [self._discounted(chance, one, self.width) for one in bounds]
         return Bounds(*(one.reshape(len(x), -1) for one in bounds))
 
+    def bounds_at(self, location: Location) -> Bounds:
+        """Bounds at a location, (1, 1), or of a design without an environment with every z, (1, m).
+
+        They are looked up with those of all arms where these are known: on its own, a point costs a
+        factorisation that rank-one updates spare.
+        """
+        z = location.environment
+        if not self.has_table:
+            x = location.design.unsqueeze(0)
+            return self.bounds(x, None if z is None else z.unsqueeze(0).to(x))
+        every = self.bounds(self.space.design.points)  # type: ignore[union-attr]
+        if z is None:
+            return Bounds(*(one[location.design_arm].unsqueeze(0) for one in every))
+        return Bounds(*(one.reshape(-1, 1, 1)[location.arm] for one in every))
+
+    @cached_property
+    def has_table(self) -> bool:
+        """Whether bounds at all designs with every z are looked up at once."""
+        design = self.space.design
+        if not isinstance(design, Arms):
+            return False
+        inputs = self.space.inputs(design.points, self.z)
+        return self.band.predictive.tabulates(inputs)
+
     def ends(self, points: Tensor) -> BandEnds:
         """Mean, lower and upper bound (n,) at model inputs (n, d), failures aside."""
         return self.band.ends(points)
@@ -702,8 +727,7 @@ class Belief:
 
     def _chunks(self, x: Tensor) -> tuple[Tensor, ...]:
         """Designs in chunks that bound the size of arrays over z's and features."""
-        space = self.space
-        if space.lists(x, self.z) and self.band.predictive.tabulates(space.inputs(x, self.z)):
+        if self.has_table and self.space.lists(x, self.z):
             return (x,)
         each = len(self.z) * max(self.posterior.embedding.dimension, 1)
         return x.split(max(1, _STRIP // each))
