@@ -107,6 +107,18 @@ def test_regret_is_bounded_by_what_is_measured(name: str) -> None:
         optimizer.tell(optimizer.expect(query.point, query.environment), float(f[x, z] + error))
 
 
+@pytest.mark.parametrize("slack", [1.0, 4.0])
+def test_bounds_that_separate_nothing_share_the_measurements(slack: float) -> None:
+    """One arm is chosen until the other has 1 / (1 + 2 c)^2 of its measurements."""
+    distant, ridge, chosen = sf.Arms([[0.0], [100.0]]), 1e-4, 200
+    for other in (2, 3, 22, 23):
+        optimizer = sf.Optimizer(
+            distant, KERNEL, width=constant(1e6), policy=Guarded(slack=slack), ridge=ridge
+        )
+        optimizer.tell_all([0] * chosen + [1] * other, [1.0] * chosen + [0.0] * other)
+        assert optimizer.ask().arm == int(other * (1.0 + 2.0 * slack) ** 2 < chosen)
+
+
 def test_any_policy_may_be_guarded(tmp_path) -> None:
     policy = Guarded(sf.acquisition.ThompsonSampling(), slack=0.0)
     assert played(policy, 12.0) == played(UpperConfidenceBound(), 12.0)

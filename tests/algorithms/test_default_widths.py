@@ -60,6 +60,12 @@ def test_bkb_has_the_narrowest_bounds_of_its_estimator():
     assert width_of(batched) == sketch_determinant(2.0, 0.1, ratio=2.0)
 
 
+def test_widening_bounds_guard_with_more_slack():
+    """b_t grows as t^(1/4): with a slack of 4 the guard costs several times the heuristic."""
+    tgp = sf.algorithms.tgp_ucb(ARMS, KERNEL, moment=sf.Moment(1.0, 4.0), delta=0.05)
+    assert tgp.policy == Guarded(ScorePolicy(), slack=19.0, heuristic=srinivas(0.05))
+
+
 def test_bkb_is_guarded_where_its_bounds_are_proved():
     known = {"noise": 0.1, "oversampling": 5.0}
     assert isinstance(sf.algorithms.bkb(ARMS, KERNEL, **known).policy, Guarded)

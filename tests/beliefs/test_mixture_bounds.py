@@ -205,7 +205,9 @@ class TestUses:
         each = [end.reshape(len(x), -1) for end in ends]
         for ours, values in zip(belief.risks(x)[1:], each[1:], strict=True):
             torch.testing.assert_close(ours, belief.risk(values, belief.weights_at(x)))
-        z = lacing_value(belief, space.design.locate(x[0]), "prob", torch.Generator().manual_seed(0))
+        z = lacing_value(
+            belief, space.design.locate(x[0]), "prob", torch.Generator().manual_seed(0)
+        )
         column = int((belief.z == z).all(-1).nonzero())
         risks = [float(risk[0]) for risk in belief.risks(x[:1])]
         assert float(each[1][0, column]) <= risks[1]

@@ -23,7 +23,8 @@ class Recorded:
     risk of l_{t-1}(x_t, Z), the lower bound of the round in which x_t was chosen. With V-UCB, its
     regret is at most beta_T sqrt(C_1 gamma_T / T) whenever the bounds hold in all rounds, with
     beta the width (the square root of the paper's beta), C_1 = 8 / ln(1 + 1 / sigma_n^2), sigma_n^2
-    the noise variance and gamma_T the maximum information gain.
+    the noise variance and gamma_T the maximum information gain; 1 + c times that if `Guarded` with
+    slack c chooses.
 
     Args:
         policy: The policy, or a score.

@@ -42,7 +42,9 @@ def bkb(
     Every pull is in the dictionary with probability :math:`\min(1, \bar q \sigma^2/\lambda)`. The
     first arm is drawn uniformly. On a `Box` the next point is found by gradients through the
     sketch, from many starts. The bounds are proved, and points are chosen by the narrower width
-    `widths.srinivas(delta)` as long as they certify it (`acquisition.Guarded`).
+    `widths.srinivas(delta)` as long as they certify it (`acquisition.Guarded`): the regret of a
+    round is at most 5 times the distance of the bounds. The theorem on the sum is for the theory's
+    `oversampling` and `widths.bkb`.
 
     Args:
         space: `Arms` or `Box`.

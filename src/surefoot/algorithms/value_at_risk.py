@@ -92,8 +92,8 @@ def v_ucb(
         recommendation: Rule of `recommend`: "mean" for the measured design with the largest value
             at risk of the posterior mean; "lower" for that with the largest value at risk of the
             lower bound; "rounds" for that whose lower bound was largest in the round in which it
-            was chosen, which has the regret bound of Appendix F (`acquisition.Recorded`); or a
-            function of a belief and a generator, a score of designs.
+            was chosen, which has the regret bound of Appendix F if bounds are proved
+            (`acquisition.Recorded`); or a function of a belief and a generator, a score of designs.
         seed: Seed of all random choices.
         device: Device of the tensors.
 

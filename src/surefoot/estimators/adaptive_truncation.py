@@ -34,8 +34,8 @@ class AdaptiveTruncation:
     Args:
         moment: The moment E|y|^(1 + alpha) <= v that is assumed, in reward units.
         horizon: Number of rounds T. None starts at 1024 and doubles it whenever it is reached,
-            with a share of delta for each, so that the paper's bounds hold in all rounds; the
-            threshold falls a little at each doubling.
+            with a share of delta for each, so that bounds that hold for each T hold in all rounds;
+            the threshold falls a little at each doubling.
         delta: Probability with which the bounds may fail, in (0, 1]. With 1, and 1 for `unions`,
             L = ln(m T) as in the paper's experiments, without a guarantee.
         root: "symmetric" is the paper's V^{-1/2}; "cholesky" obeys the same bound (its rows have
