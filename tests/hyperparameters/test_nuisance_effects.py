@@ -46,6 +46,16 @@ def effect(worker, time, other_worker, other_time) -> float:
     return total
 
 
+def test_rewards_beside_others_have_the_covariance_of_all_together() -> None:
+    every = Evidence(POINTS, REWARDS, GROUP, 2.5, LENGTHSCALE_PRIORS["long"], effects=EFFECTS)
+    whole = every.covariance_of_rewards(MODEL)
+    first = [one.on(WORKERS[:5], TIMES[:5]) for one in EFFECTS]
+    known = Evidence(POINTS[:5], REWARDS[:5], GROUP, 2.5, every.prior, effects=tuple(first))
+    across, variance = known.beside(MODEL, POINTS[5:], WORKERS[5:], TIMES[5:])
+    torch.testing.assert_close(across, whole[5:, :5])
+    torch.testing.assert_close(variance, whole.diagonal()[5:])
+
+
 def dense(model: Hyperparameters) -> tuple[torch.Tensor, torch.Tensor]:
     """Covariance of the effects, and that of the rewards."""
     conditions = list(zip(WORKERS.tolist(), TIMES.tolist(), strict=True))

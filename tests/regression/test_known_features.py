@@ -12,7 +12,7 @@ import surefoot as sf
 from surefoot.features.nystrom_embedding import NystromEmbedding
 from surefoot.regression import known_features
 from surefoot.regression.known_features import KnownFeatures
-from surefoot.regression.ridge import RidgeFactor
+from surefoot.regression.products import AT_ONCE
 
 KERNEL = sf.kernels.squared_exponential(0.4)
 SITES = torch.from_numpy(np.random.default_rng(0).random((90, 2)))
@@ -31,9 +31,10 @@ def test_they_are_those_of_all_sites_at_once() -> None:
         features, residual = known.of(MAP, SITES[:number])
         torch.testing.assert_close(features, MAP(SITES[:number]))
         torch.testing.assert_close(residual, MAP.residual(SITES[:number], features))
-        factor = known.factor(0.3, COUNTS[:number])
-        expected = RidgeFactor.of(features, 0.3, COUNTS[:number])
-        torch.testing.assert_close(factor.gram, expected.gram)
+        gram = known.products.gram(features, COUNTS[:number])
+        torch.testing.assert_close(gram, AT_ONCE.gram(features, COUNTS[:number]))
+        moments = known.products.moments(features, COUNTS[:number])
+        torch.testing.assert_close(moments, AT_ONCE.moments(features, COUNTS[:number]))
 
 
 def test_counts_that_change_count_anew() -> None:
@@ -42,8 +43,43 @@ def test_counts_that_change_count_anew() -> None:
     for changed in (0, 50, 89):
         counts = COUNTS.clone()
         counts[changed] += 2.0
-        expected = RidgeFactor.of(features, 0.3, counts)
-        torch.testing.assert_close(known.factor(0.3, counts).gram, expected.gram)
+        expected = AT_ONCE.gram(features, counts)
+        torch.testing.assert_close(known.products.gram(features, counts), expected)
+
+
+def test_only_blocks_whose_weights_changed_are_summed_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    summed: list[int] = []
+    whole = AT_ONCE.gram
+
+    def gram(features: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+        summed.append(len(weights))
+        return whole(features, weights)
+
+    known = KnownFeatures()
+    features, _ = known.of(MAP, SITES)
+    monkeypatch.setattr(AT_ONCE, "gram", gram)
+    weights = 0.5 * COUNTS
+    for one in (COUNTS, weights, COUNTS, weights):
+        known.products.gram(features, one)
+    assert len(summed) == 12  # six blocks, of counts and of weights
+    weights = weights.clone()
+    weights[20] = 3.0
+    known.products.gram(features, weights)
+    known.products.gram(features, weights)
+    assert len(summed) == 13
+
+
+def test_sums_of_an_earlier_map_stay_its_own() -> None:
+    known = KnownFeatures()
+    features, _ = known.of(MAP, SITES)
+    products = known.products
+    expected = products.gram(features, COUNTS)
+    wider = NystromEmbedding.of(KERNEL, SITES[:9])
+    others, _ = known.of(wider, SITES)
+    known.products.gram(others, COUNTS)
+    assert torch.equal(products.gram(features, COUNTS), expected)
 
 
 @pytest.mark.parametrize("other", [SITES.flip(0), SITES[:50].flip(0)])
@@ -58,16 +94,16 @@ def test_other_sites_and_other_maps_are_computed_anew(other: torch.Tensor) -> No
 def test_when_sites_came_changes_no_bit_and_no_earlier_sample() -> None:
     at_once, one_by_one = KnownFeatures(), KnownFeatures()
     features, residual = at_once.of(MAP, SITES)
-    gram = at_once.factor(0.3, COUNTS).gram
+    gram = at_once.products.gram(features, COUNTS)
     seen = []
     for number in range(17, 91):
         rows = one_by_one.of(MAP, SITES[:number])[0]
         seen.append((rows, rows.clone()))
-        one_by_one.factor(0.3, COUNTS[:number])
+        one_by_one.products.gram(rows, COUNTS[:number])
     found = one_by_one.of(MAP, SITES)
     assert torch.equal(found[0], features)
     assert torch.equal(found[1], residual)
-    assert torch.equal(one_by_one.factor(0.3, COUNTS).gram, gram)
+    assert torch.equal(one_by_one.products.gram(found[0], COUNTS), gram)
     assert all(torch.equal(rows, then) for rows, then in seen)
 
 

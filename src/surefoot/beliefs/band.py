@@ -258,12 +258,13 @@ def misfit(sample: Sample, ridge: float) -> float:
     """ridge y' (K + ridge I)^{-1} y, the least of ||y - g||^2 + ridge ||g||^2."""
     if ridge == sample.factor.ridge:
         return _ridge_regression(sample, sample.factor)[1]
-    return _ridge_regression(sample, RidgeFactor.of(sample.features, ridge, sample.counts))[1]
+    factor = RidgeFactor.of(sample.features, ridge, sample.counts, sample.products)
+    return _ridge_regression(sample, factor)[1]
 
 
 def _ridge_regression(sample: Sample, factor: RidgeFactor) -> tuple[Tensor, float]:
     """V^{-1} Phi'y (m,), standard errors of the rewards aside, and the misfit."""
-    moments = sample.features.T @ sample.sums
+    moments = sample.moments(sample.sums)
     theta = factor.solve(moments)
     squares = float(sample.rewards.square().sum())
     return theta, max(squares - float(moments @ theta), 0.0)

@@ -99,7 +99,7 @@ class AdaptiveTruncation:
         limit = self.threshold(state.number, factor.dimension)
         self._search(state, sample, limit)
         sums = torch.from_numpy(state.sums[: len(features)]).to(features.device)
-        theta = factor.solve(features.T @ sums)
+        theta = factor.solve(sample.moments(sums))
         found, n = state.above, state.above.number
         if n == 0 or factor.dimension == 0:
             return Estimate(theta, UNWEIGHTED, limit), state

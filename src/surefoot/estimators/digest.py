@@ -146,5 +146,5 @@ class WeightedValues:
 
     def fitted(self, factor: RidgeFactor, sums: Tensor) -> tuple[Tensor, Tensor]:
         """Least squares of site sums (S,): coefficients, and the values' weighted residuals."""
-        theta = factor.solve(self.sample.features.T @ sums)
+        theta = factor.solve(self.sample.moments(sums))
         return theta, self.root * (self.value - (self.sample.features @ theta)[self.site])

@@ -46,12 +46,12 @@ def empirical_bayes_prior(values: WeightedValues, coefficients: Tensor) -> Prior
     """
     sample, number = values.sample, values.number
     factor = values.factor
-    leverage = factor.leverage(sample.features)
+    leverage = factor.leverages(sample.features)
     residual = values.root * (values.value - (sample.features @ coefficients)[values.site])
     noise = robust_scale(residual, values, degrees_of_freedom(leverage, values))
 
     clipped = residual.clamp(-_CLIP * noise, _CLIP * noise)
-    ones = sample.features.T @ values.counts
+    ones = sample.moments(values.counts)
     constant = factor.solve(ones)  # ridge fit of the constant 1
     unexplained = max(float(values.counts.sum()) - float(ones @ constant), 0.0)
     # The mean has itself a prior of unit variance.

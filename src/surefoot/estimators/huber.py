@@ -130,8 +130,7 @@ class Huber:
         """min(1, threshold / |residual|) of each reward (t,), apart from its standard error."""
         product = sample.features @ estimate.coefficients
         mean = estimate.prior_mean + estimate.prior_scale * product
-        leverage = sample.factor_of(estimate.counts).leverage(sample.features)
-        stretch = self._stretch(leverage)[sample.site]
+        stretch = self._stretch(sample.factor_of(estimate.counts), sample)[sample.site]
         threshold = estimate.threshold * stretch / stretch[-1]
         noise = estimate.prior_scale**2 * sample.factor.ridge
         root = (1.0 + sample.error_variances / noise).rsqrt()
@@ -148,16 +147,18 @@ class Huber:
                 break
         return values
 
-    def _stretch(self, leverage: Tensor) -> Tensor:
-        return leverage.rsqrt() if self.growing else torch.ones_like(leverage)
+    def _stretch(self, factor: RidgeFactor, sample: Sample) -> Tensor:
+        """Multiples (S,) of the threshold at the sites."""
+        if self.growing:
+            return factor.leverages(sample.features).rsqrt()
+        return torch.ones_like(sample.residual)
 
     def _fit(
         self, values: WeightedValues, state: HuberState
     ) -> tuple[Tensor, Tensor, Tensor, float]:
         """Coefficients, residuals, thresholds of the values, and the scale of the residuals."""
         sample = values.sample
-        leverage = values.factor.leverage(sample.features)
-        stretch, scale = self._stretch(leverage)[values.site], state.scale
+        stretch, scale = self._stretch(values.factor, sample)[values.site], state.scale
         freedom = least = 0.0
         if state.starts_warm:
             known = torch.full_like(sample.counts, float(state.fitted.mean()))
@@ -165,6 +166,7 @@ class Huber:
             start = values.root * (values.value - known[values.site])
             theta, residual = _newton(values, start, self.k * scale * stretch)
         else:
+            leverage = values.factor.leverages(sample.features)
             freedom = degrees_of_freedom(leverage, values)
             least = _LEAST_SCALE * robust_spread(values.value, values.mass)
             theta, residual = values.fitted(values.factor, _winsorized_sums(values))
@@ -208,7 +210,7 @@ def _newton(values: WeightedValues, residual: Tensor, threshold: Tensor) -> tupl
     inside = residual.abs() <= threshold
     pull = torch.where(inside, values.root * values.value, threshold * residual.sign())
     counts = values.totals(values.root.square() * inside)
-    within = RidgeFactor.of(values.sample.features, values.sample.factor.ridge, counts)
+    within = values.sample.factor_of(counts)
     return values.fitted(within, values.totals(values.root * pull))
 
 

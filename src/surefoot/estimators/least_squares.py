@@ -44,7 +44,7 @@ class LeastSquares:
             ridge = sample.factor.ridge
             weights = ridge / (ridge + sample.error_variances)
             counts = sample.totals(weights)
-            moments = sample.features.T @ sample.totals(weights * sample.rewards)
+            moments = sample.moments(sample.totals(weights * sample.rewards))
             return Estimate(sample.factor_of(counts).solve(moments), counts), state
-        theta = sample.factor.solve(sample.features.T @ sample.sums)
+        theta = sample.factor.solve(sample.moments(sample.sums))
         return Estimate(theta), state

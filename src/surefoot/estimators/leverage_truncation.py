@@ -87,7 +87,7 @@ class LeverageTruncation:
         threshold = self.threshold(spent)
         rewards = sample.rewards
         far = torch.from_numpy(roots).to(rewards) * rewards.abs() > threshold
-        theta = sample.factor.solve(sample.features.T @ sample.totals(rewards.where(~far, 0.0)))
+        theta = sample.factor.solve(sample.moments(sample.totals(rewards.where(~far, 0.0))))
         estimate = Estimate(
             theta,
             threshold=threshold,

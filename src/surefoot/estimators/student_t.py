@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from surefoot._internal import checks
-from surefoot.estimators.digest import Digest, WeightedValues
+from surefoot.estimators.digest import ALL_KEPT, Digest, WeightedValues
 from surefoot.estimators.estimator import Constants, Estimate
 from surefoot.estimators.spread import median, robust_spread
 from surefoot.regression.noise import Noise
@@ -21,23 +21,36 @@ OUTLIER_WEIGHT = 0.5
 """A reward of smaller weight counts as an outlier."""
 
 _LEAST_START = 1e-14
+_ALL_EVERY = 0.01  # share of many rewards that may be new before all weights are found again
+_PART = 1024  # sites, whose weights are found again together before that
 
 
 @dataclass(frozen=True, eq=False)
 class StudentTState:
-    """The rewards, and the weights that the last estimate ended with.
+    """The rewards, and what the last estimate ended with.
 
     Args:
         dof: Degrees of freedom of the noise.
         weights: Precisions (k,) of the first values.
         digest: The rewards.
         merges: The digest's merges when the weights were found.
+        all_at: Number of rewards when those of all were.
+        turn: The part of the sites whose turn it is before that happens again.
     """
 
     dof: float
     weights: Tensor
     digest: Digest = field(default_factory=Digest)
     merges: int = 0
+    all_at: int = 0
+    turn: int = 0
+
+    @property
+    def knows_most(self) -> bool:
+        """Whether few of many rewards are new since the weights of all were found."""
+        number = self.digest.number
+        few = ALL_KEPT < number <= (1.0 + _ALL_EVERY) * self.all_at
+        return few and self.merges == self.digest.merges
 
 
 @dataclass(frozen=True)
@@ -56,6 +69,10 @@ class StudentT:
     With Nyström features, what they leave of the prior variance at a site is in addition to its
     noise (the fully independent training conditional).
 
+    Beyond 1,024 rewards the iterations are incremental: an estimate renews the weights at 1,024
+    sites, in turn, and near the new rewards, each of which raises the lower bound of the evidence;
+    once 1 % of the rewards are new, all weights.
+
     Args:
         dof: Degrees of freedom nu, where none are fitted.
         passes: Largest number of iterations.
@@ -66,7 +83,9 @@ class StudentT:
 
     References:
         Tipping and Lawrence 2005, "Variational inference for Student-t models", eq. 12-17;
-        Snelson and Ghahramani 2006, "Sparse Gaussian processes using pseudo-inputs".
+        Neal and Hinton 1998, "A view of the EM algorithm that justifies incremental, sparse, and
+        other variants"; Snelson and Ghahramani 2006, "Sparse Gaussian processes using
+        pseudo-inputs".
 
     Example:
         >>> import surefoot as sf
@@ -103,9 +122,15 @@ class StudentT:
         """The estimate from all rewards, and the next state."""
         values, ridge, dof = state.digest.weighted(sample), sample.factor.ridge, state.dof
         known = state.weights if state.merges == state.digest.merges else state.weights[:0]
-        weights = cautious_weights(values.value, known.to(values.value), values.mass)
+        if state.knows_most:  # what is new is judged by what all others say
+            weights = torch.full_like(values.value, _LEAST_START)
+            weights[: len(known)] = known
+            part = _part(values, len(known), state.turn)
+        else:
+            weights = cautious_weights(values.value, known.to(values.value), values.mass)
+            part = _everything(values)
         for _ in range(self.passes):
-            update = self._weights(values, weights, dof)
+            update = _renewed(values, weights, dof, part)
             moved = float((update - weights).abs().max())
             weights = update
             if moved <= self.tolerance:
@@ -119,7 +144,12 @@ class StudentT:
             round(float(values.mass[outlying].sum())),
             bool(outlying[-1]),
         )
-        after = replace(state, weights=weights.cpu(), merges=state.digest.merges)
+        all_at, turn = state.all_at, state.turn + 1
+        if not state.knows_most:
+            all_at, turn = state.digest.number, 0
+        after = replace(
+            state, weights=weights.cpu(), merges=state.digest.merges, all_at=all_at, turn=turn
+        )
         return estimate, after
 
     def weights(self, estimate: Estimate, sample: Sample) -> Tensor:
@@ -129,7 +159,7 @@ class StudentT:
         factor = sample.factor_of(estimate.counts)
         share = 1.0 - estimate.counts * sample.residual / ridge
         explained = sample.features @ estimate.coefficients
-        variance = _variance(factor, sample, share)
+        variance = _variance(factor, sample, share, slice(None))
         weights = torch.ones_like(rewards)
         for _ in range(self.passes):
             noise = Noise(ridge, weights, sample.error_variances, dof)
@@ -139,13 +169,6 @@ class StudentT:
             squared = (rewards - mean[site]).square() + variance[site]
             weights = noise.updated(squared)
         return weights.clamp_max(1.0)
-
-    def _weights(self, values: WeightedValues, weights: Tensor, dof: float) -> Tensor:
-        """The next weights, from the fit under the present ones."""
-        fit, ridge = _fit(values, weights), values.sample.factor.ridge
-        variance = _variance(fit.factor, values.sample, fit.share)
-        squared = (values.value - fit.mean[values.site]).square() + variance[values.site]
-        return Noise(ridge, weights, values.errors, dof).updated(squared)
 
 
 def cautious_weights(
@@ -164,6 +187,45 @@ def cautious_weights(
     return weights
 
 
+class _Part(NamedTuple):
+    """Sites, and the values there."""
+
+    sites: Tensor | slice  # (p,), indices
+    values: Tensor | slice  # (q,), indices
+    place: Tensor  # (q,), the site of each value among the sites
+
+
+def _everything(values: WeightedValues) -> _Part:
+    return _Part(slice(None), slice(None), values.site)
+
+
+def _part(values: WeightedValues, known: int, turn: int) -> _Part:
+    """Sites whose turn it is and those beside the values that are not known, as far as they go."""
+    number = len(values.sample.features)
+    parts = math.ceil(number / _PART)
+    own = torch.tensor([turn % parts], device=values.site.device)
+    chosen = torch.cat([own, values.site[known:] // _PART]).unique()
+    sites = (chosen[:, None] * _PART + torch.arange(_PART, device=chosen.device)).flatten()
+    sites = sites[sites < number]
+    place = torch.full((number,), -1, device=sites.device)
+    place[sites] = torch.arange(len(sites), device=sites.device)
+    place = place[values.site]
+    here = (place >= 0).nonzero()[:, 0]
+    return _Part(sites, here, place[here])
+
+
+def _renewed(values: WeightedValues, weights: Tensor, dof: float, part: _Part) -> Tensor:
+    """The weights, those in a part as they follow from the fit under the present ones."""
+    fit, sample, here = _fit(values, weights), values.sample, part.values
+    mean = fit.mean(sample, part.sites)[part.place]
+    variance = _variance(fit.factor, sample, fit.share, part.sites)[part.place]
+    squared = (values.value[here] - mean).square() + variance
+    noise = Noise(sample.factor.ridge, weights[here], values.errors[here], dof)
+    renewed = weights.clone()
+    renewed[here] = noise.updated(squared)
+    return renewed
+
+
 def _effective(values: WeightedValues, weights: Tensor) -> Tensor:
     """Weights (n,) that stand for noise variances ridge / weights + errors."""
     return weights / (1.0 + weights * values.errors / values.sample.factor.ridge)
@@ -174,9 +236,14 @@ class _Fit(NamedTuple):
 
     coefficients: Tensor  # (m,)
     counts: Tensor  # (S,), the weight of each site in V
-    mean: Tensor  # (S,), posterior mean of the function
+    sums: Tensor  # (S,), of the weighted values at each site
     factor: RidgeFactor  # V
-    share: Tensor  # (S,), of the features in that mean, beside that of the rewards there
+    share: Tensor  # (S,), of the features in the mean, beside that of the rewards there
+
+    def mean(self, sample: Sample, sites: Tensor | slice) -> Tensor:
+        """Posterior mean of the function at sites (p,)."""
+        alone = sample.residual[sites] / sample.factor.ridge * self.sums[sites]
+        return self.share[sites] * (sample.features[sites] @ self.coefficients + alone)
 
 
 def _fit(values: WeightedValues, weights: Tensor) -> _Fit:
@@ -191,19 +258,18 @@ def _fit(values: WeightedValues, weights: Tensor) -> _Fit:
     totals, sums = values.totals(effective), values.totals(effective * values.value)
     share = 1.0 / (1.0 + totals * residual / ridge)
     counts = share * totals
-    factor = RidgeFactor.of(sample.features, ridge, counts)
-    theta = factor.solve(sample.features.T @ (share * sums))
-    mean = share * (sample.features @ theta + residual / ridge * sums)
-    return _Fit(theta, counts, mean, factor, share)
+    factor = sample.factor_of(counts)
+    return _Fit(factor.solve(sample.moments(share * sums)), counts, sums, factor, share)
 
 
-def _variance(factor: RidgeFactor, sample: Sample, share: Tensor) -> Tensor:
-    """Posterior variance of the function at the sites (S,).
+def _variance(factor: RidgeFactor, sample: Sample, share: Tensor, sites: Tensor | slice) -> Tensor:
+    """Posterior variance of the function at sites (p,).
 
     Args:
         factor: V.
         sample: The geometry.
         share: Share (S,) of the features in the posterior mean, beside that of the rewards there.
+        sites: The sites.
     """
-    explained = sample.factor.ridge * factor.leverage(sample.features)
-    return share.square() * explained + share * sample.residual
+    explained = sample.factor.ridge * factor.leverages(sample.features[sites])
+    return share[sites].square() * explained + share[sites] * sample.residual[sites]

@@ -82,7 +82,7 @@ class Truncation:
             state = self._in_units(sample)
         features = sample.features
         sums = torch.from_numpy(state.sums[: len(features)]).to(features.device)
-        theta = sample.factor.solve(features.T @ sums)
+        theta = sample.factor.solve(sample.moments(sums))
         limit = self.threshold(state.number)
         return Estimate(theta, UNWEIGHTED, limit, state.truncated, state.last_truncated), state
 

@@ -73,7 +73,7 @@ class TuningFreeTruncation:
         cut = sizes > limit
         kept = np.where(cut, 0.0, rewards)
         sums = torch.from_numpy(np.bincount(site, kept, len(sample.features)))
-        theta = sample.factor.solve(sample.features.T @ sums.to(sample.features))
+        theta = sample.factor.solve(sample.moments(sums.to(sample.features)))
         return Estimate(theta, UNWEIGHTED, limit, int(cut.sum()), bool(cut[-1])), state
 
     def weights(self, estimate: Estimate, sample: Sample) -> Tensor:

@@ -271,6 +271,25 @@ class Evidence:
             total = total + effect.covariance(logs).values
         return total
 
+    def beside(
+        self, model: Hyperparameters, points: Tensor, workers: Tensor, times: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Of other rewards (r,), without their noise: covariance (r, n) with these, and variance.
+
+        Args:
+            model: Hyperparameters.
+            points: Their points (r, d).
+            workers: Their workers (r,).
+            times: Their times (r,).
+        """
+        scale = self.rewards.new_tensor(model.variance)
+        exponents = self.exponents(model.lengthscales, points, self.points)
+        across, variance = self.covariances(scale, exponents), scale.repeat(len(points))
+        for effect, logs in by_effect(self.effects, model.effects):
+            across = across + effect.across(logs, workers, times)
+            variance = variance + effect.variances(logs, workers, times)
+        return across, variance
+
     def covariances(self, variance: Tensor, exponents: Tensor) -> Tensor:
         """Covariances (..., p, r) between function values, differentiable in the exponents.
 
@@ -431,28 +450,26 @@ def expected_squares(signal: Tensor, noise: Tensor, y: Tensor) -> tuple[float, T
     return shift, residual.square() + (noise - leverage).clamp_min(0.0)
 
 
-def weights_beside(signal: Tensor, noise: Noise, y: Tensor, known: int) -> Tensor:
-    """Weights (r,) of the last rewards, each alone beside the first ones.
+def weights_beside(
+    known: Solution, across: Tensor, prior: Tensor, noise: Noise, y: Tensor
+) -> Tensor:
+    """Weights (r,) of rewards, each alone beside known ones.
 
     Args:
-        signal: Covariance (k + r, k + r) of the function, with the effects of conditions.
-        noise: Noise of all rewards, with the weights of the first, and others to start from.
-        y: Rewards (k + r,).
-        known: Number k of the first ones.
+        known: The distribution of the known rewards (k,).
+        across: Prior covariance (r, k) of the rewards with the known ones.
+        prior: Prior variance (r,) of the function, with the effects of conditions.
+        noise: Noise of the rewards, with weights to start from.
+        y: The rewards (r,).
     """
-    found = solve(signal[:known, :known], noise.variances[:known], y[:known])
-    inverse, solved = torch.from_numpy(found.inverse), torch.from_numpy(found.solved)
-    across = signal[known:, :known]
-    residual = y[known:] - found.shift - across @ solved
-    prior = signal.diagonal()[known:]
-    variance = (prior - ((across @ inverse) * across).sum(-1)).clamp_min(0.0)
-    errors = noise.errors.expand(len(y))[known:]
-    own = replace(noise, precisions=noise.precisions[known:], errors=errors)
+    half, solved = torch.from_numpy(known.half), torch.from_numpy(known.solved)
+    residual = y - known.shift - across @ solved
+    variance = (prior - 2.0 * ((across @ half) * across).sum(-1)).clamp_min(0.0)
     for _ in range(_OWN_STEPS):
-        left = own.variances / (variance + own.variances)
+        left = noise.variances / (variance + noise.variances)
         squared = (left * residual).square() + left * variance
-        own = replace(own, precisions=own.updated(squared))
-    return own.precisions
+        noise = replace(noise, precisions=noise.updated(squared))
+    return noise.precisions
 
 
 class Solution(NamedTuple):

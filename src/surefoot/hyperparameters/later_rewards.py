@@ -7,7 +7,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from surefoot.hyperparameters.evidence import Evidence, weights_beside
+from surefoot.hyperparameters.evidence import Evidence, solve, weights_beside
 from surefoot.hyperparameters.laplace import PosteriorMode
 from surefoot.hyperparameters.standardisation import evidence_in
 from surefoot.hyperparameters.training_data import TrainingData
@@ -17,7 +17,7 @@ from surefoot.regression.units import RewardUnits
 MOST_TOGETHER = 1000
 """Rewards up to which all weights are found together."""
 
-_AT_ONCE = 500  # rewards that get weights beside the known ones
+_AT_ONCE = 1000  # rewards that get weights beside the known ones
 _PASSES_TOGETHER = 8  # of the weights of all rewards, where a fit saw a part of them
 
 
@@ -52,12 +52,14 @@ def completed_weights(
 
     completed, others = weights.clone(), torch.ones_like(weights, dtype=torch.bool)
     others[known] = False
+    first = evidence_at(known)
+    noise = Noise(model.noise, weights[known], first.errors)
+    found = solve(first.covariance_of_rewards(model), noise.variances, first.rewards)
     for rest in torch.where(others)[0].split(_AT_ONCE):
-        both = torch.cat([known, rest])
-        here = evidence_at(both)
-        noise = Noise(model.noise, weights[both], here.errors, dof)
-        signal = here.covariance_of_rewards(model)
-        completed[rest] = weights_beside(signal, noise, here.rewards, len(known))
+        here = evidence_at(rest)
+        across, prior = first.beside(model, here.points, data.workers[rest], data.times[rest])
+        noise = Noise(model.noise, weights[rest], here.errors, dof)
+        completed[rest] = weights_beside(found, across, prior, noise, here.rewards)
     if number <= MOST_TOGETHER:
         here = evidence_at(torch.arange(number))
         signal = here.covariance_of_rewards(model)

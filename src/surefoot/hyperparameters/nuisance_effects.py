@@ -69,6 +69,10 @@ class NuisanceEffect(Protocol):
         """Covariance (k, n) of the effect under other conditions with that on the rewards."""
         ...
 
+    def variances(self, logs: Tensor, workers: Tensor, times: Tensor) -> Tensor:
+        """Variances (k,) of the effect under conditions."""
+        ...
+
     def reference(self, logs: Tensor) -> tuple[Tensor, float]:
         """Covariance (n,) of the effect at the reference level with that on the rewards.
 
@@ -128,6 +132,10 @@ class WorkerEffect:
         """Covariance (k, n) of the effect of workers (k,) with that on the rewards."""
         return math.exp(float(logs[0])) * self._matches(workers)
 
+    def variances(self, logs: Tensor, workers: Tensor, times: Tensor) -> Tensor:
+        """Variances (k,) of the effect of workers (k,)."""
+        return math.exp(float(logs[0])) * (workers >= 0)
+
     def reference(self, logs: Tensor) -> tuple[Tensor, float]:
         """Covariance (n,) of the average effect of the workers with that on the rewards."""
         variance = math.exp(float(logs[0])) / self._number
@@ -136,7 +144,7 @@ class WorkerEffect:
     def contrast(self, logs: Tensor, workers: Tensor, times: Tensor) -> tuple[Tensor, Tensor]:
         """Of the effects of workers (k,) less the average: covariance (k, n) and variance (k,)."""
         average, variance = self.reference(logs)
-        own = math.exp(float(logs[0])) * (workers >= 0)
+        own = self.variances(logs, workers, times)
         return self.across(logs, workers, times) - average, (own - variance).abs()
 
     def log_prior(self, logs: Tensor) -> LogPrior:
@@ -193,6 +201,10 @@ class DriftEffect:
         """Covariance (k, n) of the effect at times (k,) with that on the rewards."""
         return self._correlated(logs, self._between(times))[0]
 
+    def variances(self, logs: Tensor, workers: Tensor, times: Tensor) -> Tensor:
+        """Variances (k,) of the effect at times (k,)."""
+        return math.exp(float(logs[0])) * (~times.isnan())
+
     def reference(self, logs: Tensor) -> tuple[Tensor, float]:
         """Covariance (n,) of the effect at the latest reward with that on the rewards."""
         return self.across(logs, self._present, self._present)[0], math.exp(float(logs[0]))
@@ -201,7 +213,7 @@ class DriftEffect:
         """Of the drift at times (k,) less that at the latest reward: covariance and variance."""
         latest, variance = self.reference(logs)
         gaps = ((times - self._present).abs() / self.unit).nan_to_num(nan=math.inf)
-        own = variance * (~times.isnan())
+        own = self.variances(logs, workers, times)
         across = self._correlated(logs, gaps)[0]
         return self.across(logs, workers, times) - latest, own + variance - 2.0 * across
 

@@ -6,24 +6,26 @@ import torch
 from torch import Tensor
 
 from surefoot.regression.embedding import Embedding
-from surefoot.regression.ridge import RidgeFactor
+from surefoot.regression.products import ByBlocks
 
 _BLOCK = 1024  # sites, at least as many as features
 
 
 class KnownFeatures:
-    """Features and residuals of the sites of a run under one feature map, and their part of V.
+    """Features and residuals of the sites of a run under one feature map.
 
     They are computed in blocks, each of which has the same number of rows, so that the features of
     a site do not depend on when others were added, not even by rounding.
+
+    Attributes:
+        products: Their weighted sums.
     """
 
     def __init__(self) -> None:
         self._embedding: Embedding | None = None  # before the first sites
-        self._block = _BLOCK
+        self.products = ByBlocks(_BLOCK)
         self._sites = torch.zeros(0, 0, dtype=torch.float64)
         self._features = self._residual = self._sites
-        self._grams: list[tuple[Tensor, Tensor]] = []  # counts of each block, and its part of V
 
     @staticmethod
     def pays(embedding: Embedding, sites: Tensor) -> bool:
@@ -35,32 +37,20 @@ class KnownFeatures:
         known = min(len(self._sites), len(sites))
         same = embedding is self._embedding and torch.equal(sites[:known], self._sites[:known])
         if not same:
-            self._embedding, self._block, known = embedding, _block_of(embedding), 0
-            self._sites, self._features, self._grams = sites[:0], sites[:0], []
+            self._embedding, self.products, known = embedding, ByBlocks(_block_of(embedding)), 0
+            self._sites, self._features = sites[:0], sites[:0]
         if len(sites) > known:
             self._make_room(sites, embedding.dimension)
-            for start in range(known - known % self._block, len(sites), self._block):
-                self._compute(embedding, sites[start : start + self._block], start, known)
+            block = self.products.length
+            for start in range(known - known % block, len(sites), block):
+                self._compute(embedding, sites[start : start + block], start, known)
             self._sites = sites
         return self._features[: len(sites)], self._residual[: len(sites)]
-
-    def factor(self, ridge: float, counts: Tensor) -> RidgeFactor:
-        """V of the first sites, with so many pulls (S,) of each."""
-        dimension = self._features.shape[1]
-        gram = ridge * torch.eye(dimension, dtype=torch.float64, device=counts.device)
-        for index, weights in enumerate(counts.split(self._block)):
-            if index == len(self._grams):
-                self._grams.append((weights[:0], gram))
-            if not torch.equal(self._grams[index][0], weights):
-                rows = self._features[index * self._block :][: len(weights)]
-                self._grams[index] = weights.clone(), rows.T @ (rows * weights[:, None])
-            gram = gram + self._grams[index][1]
-        return RidgeFactor(ridge, gram)
 
     def _compute(self, embedding: Embedding, rows: Tensor, start: int, known: int) -> None:
         """Fill in what is not known of a block that begins at `start`."""
         first = max(start, known)
-        whole = torch.cat([rows, rows[-1:].expand(self._block - len(rows), -1)])
+        whole = torch.cat([rows, rows[-1:].expand(self.products.length - len(rows), -1)])
         features = embedding(whole)
         place, new = slice(first, start + len(rows)), slice(first - start, len(rows))
         self._features[place] = features[new]

@@ -14,6 +14,7 @@ from surefoot.regression.embedding import Embedding
 from surefoot.regression.known_features import KnownFeatures
 from surefoot.regression.observations import Observations, Pull
 from surefoot.regression.posterior import FeaturePosterior, Posterior
+from surefoot.regression.products import AT_ONCE, Products
 from surefoot.regression.regression import Estimate
 from surefoot.regression.ridge import RidgeFactor
 from surefoot.regression.sample import Sample
@@ -85,15 +86,18 @@ class Refitted:
     def sample(self, observations: Observations, units: RewardUnits) -> Sample:
         sites = observations.sites
         embedding = self.choice.embedding(sites)
+        products: Products = AT_ONCE
         if self.known.pays(embedding, sites):
             features, residual = self.known.of(embedding, sites)
-            factor = self.known.factor(self.ridge, observations.counts)
+            products = self.known.products
         else:
             features = embedding(sites)
             residual = embedding.residual(sites, features)
-            factor = RidgeFactor.of(features, self.ridge, observations.counts)
+        factor = RidgeFactor.of(features, self.ridge, observations.counts, products)
         leverage = partial(_leverage, factor, features)
-        return Sample(factor, features, residual, self.version, leverage, observations, units)
+        return Sample(
+            factor, features, residual, self.version, leverage, observations, units, products
+        )
 
     def posterior(self, sample: Sample, estimate: Estimate) -> FeaturePosterior:
         units = estimate.prior_units(sample.units)

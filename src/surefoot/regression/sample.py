@@ -11,6 +11,7 @@ from torch import Tensor
 
 from surefoot._internal.brief import brief
 from surefoot.regression.observations import Observations
+from surefoot.regression.products import AT_ONCE, Products
 from surefoot.regression.ridge import RidgeFactor
 from surefoot.regression.units import RewardUnits
 
@@ -27,6 +28,7 @@ class Sample:
         leverage_bound: Gives an upper bound of phi' V^{-1} phi at sites (k,).
         observations: The rewards in their own units.
         units: The units of the model.
+        products: How sums over the sites are found.
     """
 
     factor: RidgeFactor
@@ -36,6 +38,7 @@ class Sample:
     leverage_bound: Callable[[np.ndarray], np.ndarray]
     observations: Observations
     units: RewardUnits
+    products: Products = AT_ONCE
 
     __repr__ = brief
 
@@ -77,7 +80,11 @@ class Sample:
         """V with such a weight of rewards at each site (S,); of all rewards where it is empty."""
         if counts.numel() == 0:
             return self.factor
-        return RidgeFactor.of(self.features, self.factor.ridge, counts)
+        return RidgeFactor.of(self.features, self.factor.ridge, counts, self.products)
+
+    def moments(self, values: Tensor) -> Tensor:  # (S,) -> (m,)
+        """Sum over the sites of their features times a value for each."""
+        return self.products.moments(self.features, values)
 
     def totals(self, values: Tensor) -> Tensor:  # (t,) -> (S,)
         """Sum at each site of a value for each reward."""
