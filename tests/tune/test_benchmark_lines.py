@@ -9,7 +9,8 @@ from __future__ import annotations
 import pytest
 
 from surefoot.tune.definition.value_name import ValueName, wrong_value_name
-from surefoot.tune.measuring.printed_value import PrintedValue, printed_value
+from surefoot.tune.measuring.printed_value import printed_value
+from surefoot.tune.measuring.quantity import Quantity
 
 HYPERFINE = "  Time (mean ± σ):     {}    [User: 0.8 ms, System: 0.1 ms]"
 FIO = "     lat (usec): min=    2, max=12345, avg= 5.12, stdev= 1.23"
@@ -428,7 +429,7 @@ TABLE = [
 
 def read(text: str, name: str | None) -> tuple[float, float, str | None] | None:
     found = printed_value(text, None if name is None else ValueName(name))
-    return (found.value, found.sem, found.unit) if isinstance(found, PrintedValue) else None
+    return (found.value, found.sem, found.unit) if isinstance(found, Quantity) else None
 
 
 def same(found: tuple[float, float, str | None] | None, expected: object) -> bool:

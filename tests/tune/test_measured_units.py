@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
+from functools import partial
+
 import pytest
 from typer.testing import CliRunner
 
 from support.study_doubles import Scripted, all_of, trials_of
 from surefoot.cli import app
-from surefoot.tune import StudyFile
+from surefoot.tune import StudyFile, StudyFileError
+from surefoot.tune.ask_tell.told_values import result_of
 from surefoot.tune.check import check
-from surefoot.tune.measuring.measured_units import in_study_units
-from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement
-from surefoot.tune.measuring.printed_value import PrintedValue, printed_value
+from surefoot.tune.definition.value_name import ValueName
+from surefoot.tune.measuring.beside import Companion
+from surefoot.tune.measuring.measured_units import declared_units, in_study_units
+from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement, outcome
+from surefoot.tune.measuring.observed_constraints import check_constraints, printed_constraints
+from surefoot.tune.measuring.printed_value import printed_value
+from surefoot.tune.measuring.quantity import Quantity, plain
+from surefoot.tune.measuring.race import Race
 from surefoot.tune.measuring.unit_scales import factor, scale
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study.model_checks import contradictions
 from surefoot.tune.study.opened_study import create_study
 from surefoot.tune.study.trial_attributes import UNITS, study_units
 from surefoot.tune.workers.worker_loop import UnclearMeasurement, tune
+from surefoot.types import InvalidInput
 
 
 @pytest.mark.parametrize(
@@ -115,9 +126,102 @@ def test_a_constraint_is_converted_only_to_a_unit_of_its_own(printed, declared, 
 )
 def test_a_tool_that_scales_its_unit_with_a_space(low, high, ratio):
     one, other = printed_value(low), printed_value(high)
-    assert isinstance(one, PrintedValue)
-    assert isinstance(other, PrintedValue)
+    assert isinstance(one, Quantity)
+    assert isinstance(other, Quantity)
     assert factor(other.unit, one.unit) == pytest.approx(ratio)
+
+
+FAMILIES = [  # a unit, the study's, and how large the first is in the second
+    *[("s", "ms", 1000.0), ("\N{MICRO SIGN}s", "ms", 0.001), ("h", "seconds", 3600.0)],
+    *[("GiB", "MiB", 1024.0), ("MB/s", "kB/sec", 1000.0), ("Mbits/sec", "Mbps", 1.0)],
+    *[("kIOPS", "IOPS", 1000.0), ("kJ", "J", 1000.0), ("mm", "um", 1000.0), ("percent", "%", 1.0)],
+]
+
+
+def of_output(study_file: StudyFile, output: str) -> Measurement | Failure:
+    """What is measured where a command prints this."""
+    reported, text = printed_constraints(plain(output), {"p99": None}, False)
+    constraints = check_constraints(["p99"], reported, "{0} is missing")
+    value = printed_value(text, apart=["p99"])
+    result = outcome(value or "nothing", "", 0.1, constraints=constraints)
+    assert isinstance(result, Measurement)
+    return in_study_units(result, declared_units(study_file), {})
+
+
+def doors(study_file: StudyFile, number: str) -> list[Callable[[], tuple[float, float]]]:
+    """Value and constraint of a study where a number with its unit comes in, by each way."""
+
+    def found(result: Measurement | Failure) -> tuple[float, float]:
+        if isinstance(result, Failure):
+            raise InvalidInput(result.reason)
+        return result.value, result.constraints["p99"]
+
+    outputs = (
+        f"p99={number}\nmean {number}",
+        json.dumps({"p99": number, "v": number}),
+        f"p99={number}\nsamples: {number}, {number}",
+    )
+    told = partial(result_of, study_file, number, values={"p99": number})
+    ways = [*(partial(of_output, study_file, output) for output in outputs), told]
+    return [lambda way=way: found(way()) for way in ways]
+
+
+def declaring(write_study, unit: str) -> StudyFile:
+    """A study file with a unit of the measurement and of a constraint."""
+    return StudyFile.load(
+        write_study(
+            (
+                "[parameters]",
+                f"[constraints]\np99 = {{ max = 2, unit = '{unit}' }}\n\n[parameters]",
+            ),
+            ("timeout = 30", f"timeout = 30\nunit = '{unit}'"),
+        )
+    )
+
+
+@pytest.mark.parametrize(("unit", "declared", "size"), FAMILIES)
+def test_a_number_is_in_the_unit_of_the_study_wherever_it_comes_in(
+    write_study, unit, declared, size
+):
+    study_file = declaring(write_study, declared)
+    for door in doors(study_file, f"1.5 {unit}"):
+        assert door() == (pytest.approx(1.5 * size, rel=1e-14),) * 2
+    for door in doors(study_file, "1.5 Wh"):
+        with pytest.raises(InvalidInput, match=f"expected (one in {declared}|the same)"):
+            door()
+
+
+@pytest.mark.parametrize(("unit", "declared", "size"), FAMILIES)
+def test_errors_samples_and_companions_are_converted_too(unit, declared, size):
+    number = printed_value(f"900 {declared} ± 1.5 {unit}")
+    assert number.sem == pytest.approx(1.5 * size)
+    values = printed_value(f'{{"v": ["3 {declared}", "1.5 {unit}"]}}', ValueName("v"))
+    assert (values.value, values.unit) == (pytest.approx((3 + 1.5 * size) / 2), plain(declared))
+    race = Race(1.0 * size, maximize=False, unit=declared)
+    assert race.ends(f"samples: {', '.join([f'1.5 {unit}'] * 40)}\n")
+    assert not race.ends(f"samples: {', '.join([f'0.5 {unit}'] * 40)}\n")
+    companion = Companion({}, 1.0, "ba")
+    both = Scripted([printed(1.5, plain(unit)), printed(3.0, declared)])
+    result = companion.measure(both, {}, Stop())
+    assert result.beside[0].value == pytest.approx(1.5 * size, rel=1e-14)
+    assert result.beside[0].units == result.units
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("max = 2", "max = '2 ms'"),
+        ("low = 0", "low = '0 ms'"),
+        ("log = true }", "log = true, default = '600 ms' }"),
+    ],
+)
+def test_a_limit_or_a_level_with_a_unit_in_its_text_is_refused(write_study, old, new):
+    constraint = ("[parameters]", "[constraints]\np99 = { max = 2 }\n\n[parameters]")
+    path = write_study(constraint)
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new, 1))
+    with pytest.raises(StudyFileError, match=r"got '\d+ ms', expected a (finite|whole) number"):
+        StudyFile.load(path)
 
 
 def printed(value: float, unit: str) -> Measurement:

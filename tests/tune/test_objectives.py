@@ -19,7 +19,8 @@ from surefoot.tune.definition.command_template import CommandTemplate, InvalidCo
 from surefoot.tune.measuring.command_objective import CommandObjective
 from surefoot.tune.measuring.function_objective import FunctionObjective
 from surefoot.tune.measuring.measurement import Failure, Measurement
-from surefoot.tune.measuring.printed_value import PrintedValue, printed_value
+from surefoot.tune.measuring.printed_value import printed_value
+from surefoot.tune.measuring.quantity import Quantity
 from surefoot.tune.measuring.supervised_process import SupervisedProcess, Tail
 from surefoot.tune.stopping import Stop
 
@@ -39,7 +40,7 @@ def sh(script: str, folder: Path, timeout: float | None = 20) -> Measurement | F
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_every_float_that_python_prints_is_read_back(value):
     printed = printed_value(f"3 runs\nvalue: {value!r} ms")
-    assert isinstance(printed, PrintedValue)
+    assert isinstance(printed, Quantity)
     assert printed.value == value
 
 

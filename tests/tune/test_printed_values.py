@@ -20,7 +20,8 @@ from surefoot.tune.definition.study_file import StudyFile, StudyFileError
 from surefoot.tune.definition.value_name import ValueName
 from surefoot.tune.measuring.command_objective import CommandObjective
 from surefoot.tune.measuring.measurement import Failure, Measurement
-from surefoot.tune.measuring.printed_value import PrintedValue, Unclear, printed_value
+from surefoot.tune.measuring.printed_value import Unclear, printed_value
+from surefoot.tune.measuring.quantity import Quantity
 from surefoot.tune.measuring.replicates import robust_location
 from surefoot.tune.stopping import Stop
 from surefoot.tune.workers.worker_loop import tune
@@ -55,7 +56,7 @@ from surefoot.types import InvalidInput
 )
 def test_the_number_of_the_last_line_is_the_measurement(text, value, sem):
     printed = printed_value(text)
-    assert isinstance(printed, PrintedValue)
+    assert isinstance(printed, Quantity)
     assert (printed.value, printed.sem) == pytest.approx((value, sem))
 
 
@@ -144,7 +145,7 @@ def test_a_name_without_its_number_is_no_end_of_the_output(text, refused):
         assert isinstance(printed, Unclear)
         assert re.match("no number in `.*`, only before it: 17; expected one", printed.reason)
     else:
-        assert isinstance(printed, PrintedValue)
+        assert isinstance(printed, Quantity)
         assert printed.value == 12.5
 
 
@@ -188,7 +189,7 @@ def test_a_name_without_its_number_is_no_end_of_the_output(text, refused):
 )
 def test_forms_of_one_number(text, value, unit):
     printed = printed_value(text)
-    assert isinstance(printed, PrintedValue)
+    assert isinstance(printed, Quantity)
     assert (printed.value, printed.unit) == (pytest.approx(value, nan_ok=True), unit)
 
 
@@ -214,7 +215,7 @@ def test_forms_of_one_number(text, value, unit):
 )
 def test_a_named_number(text, name, value):
     printed = printed_value(text, ValueName(name))
-    assert isinstance(printed, PrintedValue)
+    assert isinstance(printed, Quantity)
     assert printed.value == value
 
 

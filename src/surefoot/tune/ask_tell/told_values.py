@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from surefoot.tune.definition.study_file import StudyFile
-from surefoot.tune.measuring.measured_units import scaled
 from surefoot.tune.measuring.measurement import (
     WORKER_CHARACTERS,
     Failure,
@@ -18,7 +17,6 @@ from surefoot.tune.measuring.measurement import (
     strict_number,
 )
 from surefoot.tune.measuring.quantity import sole
-from surefoot.tune.measuring.unit_scales import factor
 from surefoot.tune.plain_text import shown, storable
 from surefoot.types import InvalidInput
 
@@ -106,11 +104,11 @@ def _number(name: str, given: object, unit: str = "") -> float:
     """A finite number, or the text of one, which may be in another unit than the study's."""
     found = math.nan
     if isinstance(given, str) and (told := sole(given)) is not None and told.unit and not told.sem:
-        size = factor(told.unit, unit) if unit else None
-        if size is None:
+        same = told.into(unit) if unit else None
+        if same is None:
             wanted = f"one in {unit}" if unit else "one without a unit: the study file has none"
             raise InvalidInput(f"{name}: got {shown(given)}, expected {wanted}")
-        found = scaled(told.value, size)
+        found = same.value
     elif not isinstance(given, bool):
         with suppress(TypeError, ValueError, OverflowError):
             found = strict_number(given.strip() if isinstance(given, str) else given)

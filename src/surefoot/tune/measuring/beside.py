@@ -115,6 +115,4 @@ def _of_companion(failure: Failure) -> Failure:
 def _in_unit_of(own: Measurement, other: Measurement) -> Measurement | None:
     """A measurement in the unit of another one, None if they are not comparable."""
     size = factor(other.units.get(VALUE, ""), own.units.get(VALUE, ""))
-    if size is None:
-        return None
-    return replace(other, value=other.value * size, sem=other.sem * size, units=own.units)
+    return None if size is None else replace(other.scaled({VALUE: size}), units=own.units)

@@ -27,13 +27,12 @@ from surefoot.tune.measuring.observed_constraints import (
 )
 from surefoot.tune.measuring.printed_value import (
     NO_NUMBER,
-    PrintedValue,
     Unclear,
     printed_samples,
     printed_value,
     split_worker,
 )
-from surefoot.tune.measuring.quantity import plain
+from surefoot.tune.measuring.quantity import Quantity, plain
 from surefoot.tune.measuring.race import NO_RACE, Ending, complete_lines
 from surefoot.tune.measuring.supervised_process import SupervisedProcess, Tail
 from surefoot.tune.plain_text import without_escapes
@@ -97,7 +96,7 @@ class CommandObjective:
         environment: dict[str, float] | str | None = None
         worker = None
         constraints = ObservedConstraints({})
-        value: PrintedValue | Unclear | str
+        value: Quantity | Unclear | str
         text = ""
         if code is None and not lost:
             value = timed_out(self.timeout)

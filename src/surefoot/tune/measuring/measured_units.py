@@ -49,30 +49,7 @@ def in_study_units(
         if first and factor(first, wanted) != 1.0:
             return _refused(result, name, wanted, first)
         sizes[name], units[name] = size, wanted
-    size = sizes.get(VALUE, 1.0)
-    return replace(
-        result,
-        value=scaled(result.value, size),
-        sem=scaled(result.sem, size),
-        beside=tuple(
-            replace(one, value=scaled(one.value, size), sem=scaled(one.sem, size))
-            for one in result.beside
-        ),
-        constraints={
-            name: scaled(one, sizes.get(name, 1.0)) for name, one in result.constraints.items()
-        },
-        units=units,
-    )
-
-
-def scaled(number: float, size: float) -> float:
-    """A number in another unit, without digits that come from the division of units.
-
-    Args:
-        number: The number.
-        size: What it is multiplied by.
-    """
-    return number if size == 1.0 else float(f"{number * size:.15g}")
+    return replace(result.scaled(sizes), units=units)
 
 
 def _refused(result: Measurement, name: str, unit: str, other: str) -> Failure:

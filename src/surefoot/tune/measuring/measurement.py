@@ -6,13 +6,14 @@ import math
 import signal
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from surefoot.tune.definition.environment import Variable
 from surefoot.tune.measuring.observed_constraints import ObservedConstraints
-from surefoot.tune.measuring.printed_value import PrintedValue, Unclear
-from surefoot.tune.measuring.quantity import plain_number
+from surefoot.tune.measuring.printed_value import Unclear
+from surefoot.tune.measuring.quantity import Quantity, plain_number
+from surefoot.tune.measuring.unit_scales import scaled
 from surefoot.tune.plain_text import storable
 
 _UNCONSTRAINED = ObservedConstraints({})
@@ -55,6 +56,19 @@ class Measurement:
     beside: tuple[Measurement, ...] = ()
     ended_early: bool = False
     samples: int = 0
+
+    def scaled(self, sizes: Mapping[str, float]) -> Measurement:
+        """Its numbers in other units: each is multiplied by the size of its name, by default 1."""
+        size = sizes.get(VALUE, 1.0)
+        return replace(
+            self,
+            value=scaled(self.value, size),
+            sem=scaled(self.sem, size),
+            beside=tuple(one.scaled({VALUE: size}) for one in self.beside),
+            constraints={
+                name: scaled(one, sizes.get(name, 1.0)) for name, one in self.constraints.items()
+            },
+        )
 
 
 @dataclass(frozen=True)
@@ -131,7 +145,7 @@ def strict_number(given: Any) -> float:
 
 
 def outcome(
-    value: PrintedValue | Unclear | str,
+    value: Quantity | Unclear | str,
     output: str,
     seconds: float,
     environment: Mapping[str, float] | str | None = None,
@@ -172,7 +186,7 @@ def outcome(
             constraints.values,
             value.sem,
             storable(worker or "").strip()[:WORKER_CHARACTERS],
-            {} if value.unit is None else {VALUE: value.unit, **constraints.units},
+            {VALUE: value.unit, **constraints.units} if value.text else {},
             storable(value.text)[:REASON_CHARACTERS],
         )
     reason = storable(reason)[:REASON_CHARACTERS]

@@ -8,13 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from surefoot.tune.definition.value_name import ValueName
-from surefoot.tune.measuring.printed_value import (
-    PrintedValue,
-    Unclear,
-    json_document,
-    keyed,
-    named_value,
-)
+from surefoot.tune.measuring.printed_value import Unclear, json_document, keyed, named_value
+from surefoot.tune.measuring.quantity import Quantity
 
 
 @dataclass(frozen=True)
@@ -38,7 +33,7 @@ class ObservedConstraints:
 
 def printed_constraints(
     text: str, names: Mapping[str, ValueName | None], named: bool
-) -> tuple[dict[str, PrintedValue | Unclear], str]:
+) -> tuple[dict[str, Quantity | Unclear], str]:
     """The last number of each constraint, and the text without all of them.
 
     Args:
@@ -51,7 +46,7 @@ def printed_constraints(
     Returns:
         The numbers, or why they are unclear, of those that are there; and the rest of the text.
     """
-    found: dict[str, PrintedValue | Unclear] = {}
+    found: dict[str, Quantity | Unclear] = {}
     document = json_document(text)
     rest = text
     for name, given in names.items():
@@ -88,9 +83,9 @@ def check_constraints(
         if isinstance(one, Unclear):
             reason = f"the constraint {name}: {one.reason}"
             return ObservedConstraints({}, reason, blameless=True, unclear=True)
-        if isinstance(one, PrintedValue) and one.unit is not None:
+        if isinstance(one, Quantity):
             units[name] = one.unit
-        value = one.value if isinstance(one, PrintedValue) else float(one)
+        value = one.value if isinstance(one, Quantity) else float(one)
         if not math.isfinite(value):
             reason = f"the constraint {name} is {value:g}, expected a finite number"
             return ObservedConstraints({}, reason, blameless=math.isnan(value))
@@ -98,9 +93,9 @@ def check_constraints(
     return ObservedConstraints(values, units=units)
 
 
-def _beside(text: str, name: str, named: bool, key: str) -> PrintedValue | Unclear | None:
+def _beside(text: str, name: str, named: bool, key: str) -> Quantity | Unclear | None:
     """The number behind a name without `=` and `:`, which may be the measurement without a name."""
-    numbers = [one.number for one in keyed(text, name) if isinstance(one.number, PrintedValue)]
+    numbers = [one.number for one in keyed(text, name) if isinstance(one.number, Quantity)]
     if not numbers:
         return None
     if named:
@@ -111,7 +106,7 @@ def _beside(text: str, name: str, named: bool, key: str) -> PrintedValue | Uncle
     )
 
 
-def _assigned(text: str, name: str, named: bool) -> tuple[PrintedValue | Unclear | None, str]:
+def _assigned(text: str, name: str, named: bool) -> tuple[Quantity | Unclear | None, str]:
     """The last number behind `name=` or `name:`, and the text without all of them."""
     there = [one for one in keyed(text, name) if one.assigned]
     rest, position = [], 0
@@ -124,7 +119,7 @@ def _assigned(text: str, name: str, named: bool) -> tuple[PrintedValue | Unclear
     last = there[-1]
     if last.number is None:
         return Unclear(f"nothing behind `{name}{last.between}`, expected `{name}=NUMBER`"), text
-    if not named and last.between == "= " and isinstance(last.number, PrintedValue):
+    if not named and last.between == "= " and isinstance(last.number, Quantity):
         printed = last.number.text
         return Unclear(
             f"`{name}= {printed}` may be a number of {name}, or {name} without one before the "

@@ -20,7 +20,6 @@ from surefoot.tune.measuring.quantity import (
     sole,
 )
 from surefoot.tune.measuring.replicates import robust_location
-from surefoot.tune.measuring.unit_scales import factor
 
 NO_NUMBER = "no number on standard output"
 _WORKER = re.compile(r"^[^\S\n]*+worker[^\S\n]*+=[^\S\n]*+(.*)$", re.MULTILINE)
@@ -52,23 +51,6 @@ _SECONDS = {"d": 86400.0, "H": 3600.0, "h": 3600.0, "M": 60.0, "m": 60.0, "S": 1
 
 
 @dataclass(frozen=True)
-class PrintedValue:
-    """A measurement as it was printed.
-
-    Args:
-        value: The number; the robust location of replicates.
-        sem: Its standard error, 0 where none was printed.
-        unit: Its unit, empty where none was printed; None where it did not come as text.
-        text: What was printed.
-    """
-
-    value: float
-    sem: float = 0.0
-    unit: str | None = None
-    text: str = ""
-
-
-@dataclass(frozen=True)
 class Unclear:
     """Why a number that was printed cannot be told from others, in a line, and what decides it."""
 
@@ -87,7 +69,7 @@ class Keyed:
         end: Where the number ends.
     """
 
-    number: PrintedValue | Unclear | None
+    number: Quantity | Unclear | None
     before: str
     between: str
     start: int
@@ -110,7 +92,7 @@ class Keyed:
 
 def printed_value(
     text: str, name: ValueName | None = None, apart: Sequence[str] = ()
-) -> PrintedValue | Unclear | None:
+) -> Quantity | Unclear | None:
     """The measurement in a text.
 
     With a name it is the number that this names. Without one it is the number in the last line that
@@ -127,7 +109,7 @@ def printed_value(
 
     Example:
         >>> printed_value("latency 12.5 ms +- 0.4 ms")
-        PrintedValue(value=12.5, sem=0.4, unit='ms', text='12.5 ms +- 0.4 ms')
+        Quantity(value=12.5, sem=0.4, unit='ms', text='12.5 ms +- 0.4 ms')
         >>> printed_value("avg=12.5, stdev=0.4", ValueName("avg")).value
         12.5
         >>> printed_value("avg=12.5, stdev=0.4").reason.partition(";")[0]
@@ -176,7 +158,7 @@ def printed_samples(text: str) -> list[Quantity]:
 
 def named_value(
     text: str, name: ValueName, key: str = "objective.value"
-) -> PrintedValue | Unclear | None:
+) -> Quantity | Unclear | None:
     """The number of a name in a text, the last one if it comes in several lines.
 
     Args:
@@ -222,13 +204,13 @@ def keyed(text: str, key: str) -> list[Keyed]:
         between = match["before"] + (match["sign"] or "") + match["after"]
         start = max(text.rfind("\n", 0, match.start()) + 1, match.start() - _NEAR)
         before, stop = text[start : match.start()], match.end() + length
-        if isinstance(number, PrintedValue) and is_spread(text[start:end]):
+        if isinstance(number, Quantity) and is_spread(text[start:end]):
             number = replace(number, sem=0.0)
         found.append(Keyed(number, before, between, match.start(), stop))
     return found
 
 
-def of_replicates(samples: Sequence[float]) -> PrintedValue:
+def of_replicates(samples: Sequence[float]) -> Quantity:
     """The measurement by replicates of one run; the first that is not finite, if there is one.
 
     Args:
@@ -236,10 +218,10 @@ def of_replicates(samples: Sequence[float]) -> PrintedValue:
 
     Example:
         >>> of_replicates([12.0, 12.0])
-        PrintedValue(value=12.0, sem=0.0, unit=None, text='')
+        Quantity(value=12.0, sem=0.0, unit='', text='')
     """
     not_finite = [sample for sample in samples if not math.isfinite(sample)]
-    return PrintedValue(*(not_finite[:1] or robust_location(samples)))
+    return Quantity(*(not_finite[:1] or robust_location(samples)))
 
 
 def split_worker(text: str) -> tuple[str | None, str]:
@@ -253,17 +235,13 @@ def split_worker(text: str) -> tuple[str | None, str]:
     return (found[-1] if found else None), _WORKER.sub("", text)
 
 
-def _of(one: Quantity) -> PrintedValue:
-    return PrintedValue(one.value, one.sem, one.unit, one.text)
-
-
-def _only(found: Sequence[Quantity | Figure], where: str) -> PrintedValue | Unclear | None:
+def _only(found: Sequence[Quantity | Figure], where: str) -> Quantity | Unclear | None:
     """The only number, or why there is not one."""
     if not found:
         return None
     first = found[0]
     if len(found) == 1 and isinstance(first, Quantity):
-        return _of(first)
+        return first
     if len(found) == 1:
         duration = _duration(first.text)
         return duration if duration and "m" in first.text else _several_readings(first, where)
@@ -282,7 +260,7 @@ def _several_readings(one: Quantity | Figure, where: str) -> Unclear:
     )
 
 
-def _first(rest: str, attached: bool) -> tuple[PrintedValue | Unclear | None, int]:
+def _first(rest: str, attached: bool) -> tuple[Quantity | Unclear | None, int]:
     """The number at the beginning of a text, and its length; None if there is none.
 
     Not if another number follows it, which makes it a table or a number with a space in it.
@@ -300,25 +278,25 @@ def _first(rest: str, attached: bool) -> tuple[PrintedValue | Unclear | None, in
     if grouped or second is not None:
         end = max(behind.end() if behind else 0, one.end) + (second.end if second else 4)
         return Unclear(f"several numbers behind it: {rest.strip()}; expected one"), end
-    return _of(one), one.end
+    return one, one.end
 
 
 def _by_pattern(
     text: str, pattern: re.Pattern[str], name: ValueName, key: str
-) -> PrintedValue | Unclear | None:
+) -> Quantity | Unclear | None:
     pattern = re.compile(plain(pattern.pattern), pattern.flags)
     found = [match[1] or "" for match in pattern.finditer(text)]
     if not found:
         return _not_there(text, name, key)
     one = sole(found[-1])
     if one is not None:
-        return _of(one)
+        return one
     return _duration(found[-1].strip()) or Unclear(
         f"the group of {key} is {found[-1]!r:.100}, expected one number"
     )
 
 
-def _by_path(document: Any, name: ValueName, key: str) -> PrintedValue | Unclear:
+def _by_path(document: Any, name: ValueName, key: str) -> Quantity | Unclear:
     value = document
     steps = (name.text,) if isinstance(document, dict) and name.text in document else name.path
     for step in steps:
@@ -328,14 +306,14 @@ def _by_path(document: Any, name: ValueName, key: str) -> PrintedValue | Unclear
             known = _listed([one.name for one in _numbers(document) if one.name])
             return Unclear(f"no {name.text} in the JSON output, expected one of {known} in {key}")
     if isinstance(value, list) and value:
-        samples = [_json_number(one) for one in value]
-        if all(samples):
-            measured = of_replicates([one.value for one in samples if one])
-            return replace(measured, unit="", text=name.text)
+        samples = [found for one in value if (found := _json_number(one)) is not None]
+        if len(samples) == len(value):
+            measured = _replicates(samples)
+            return measured if isinstance(measured, Unclear) else replace(measured, text=name.text)
     one = _json_number(value)
     if one is None:
         return Unclear(f"{name.text} in the JSON output is {value!r:.100}, expected a number")
-    return _of(one)
+    return one
 
 
 def _not_there(text: str, name: ValueName, key: str) -> Unclear | None:
@@ -400,31 +378,29 @@ def _samples(line: str) -> list[Quantity]:
     for one in found:
         others, position = others + rest[position : one.start], one.end
     is_other = len(samples) < len(found) or (others + rest[position:]).strip(" \t,;[]()\"'`")
-    units = {one.unit or samples[0].unit for one in samples}
-    can_convert = all(factor(unit, samples[0].unit) is not None for unit in units)
+    can_convert = all(one.into(samples[0].unit) for one in samples)
     return [] if is_other or not can_convert else samples
 
 
-def _replicates(samples: Sequence[Quantity]) -> PrintedValue | Unclear:
+def _replicates(samples: Sequence[Quantity]) -> Quantity | Unclear:
     """The measurement by samples, in the unit of the first."""
     unit, values = samples[0].unit, []
     for one in samples:
-        size = factor(one.unit or unit, unit)
-        if size is None:
+        if (same := one.into(unit)) is None:
             return Unclear(f"samples in {unit} and in {one.unit}, expected one unit")
-        values.append(one.value * size)
+        values.append(same.value)
     measured = of_replicates(values)
     text = " ".join(one.text for one in samples)
-    return PrintedValue(measured.value, measured.sem, unit, f"samples: {text}")
+    return replace(measured, unit=unit, text=f"samples: {text}")
 
 
-def _duration(text: str) -> PrintedValue | None:
+def _duration(text: str) -> Quantity | None:
     """The seconds of `1m2.5s`, `12:34` or `1:02:03.5`, None for any other text."""
     match = _DURATION.fullmatch(text)
     if match is None:
         return None
     seconds = sum(_SECONDS[part] * float(one) for part, one in match.groupdict().items() if one)
-    return PrintedValue(seconds, unit="s", text=text)
+    return Quantity(seconds, unit="s", text=text)
 
 
 def _shown(found: Sequence[Quantity | Figure]) -> str:

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 
-from surefoot.tune.measuring.unit_scales import KNOWN, PREFIXES, factor, is_known
+from surefoot.tune.measuring.unit_scales import KNOWN, PREFIXES, factor, is_known, scaled
 from surefoot.tune.plain_text import without_escapes
 
 # Possessive quantifiers (`++`) keep the search linear: giving digits back never helps.
@@ -94,13 +94,13 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 @dataclass(frozen=True)
 class Quantity:
-    """A number as it was printed.
+    """A number with its unit, as it was printed.
 
     Args:
-        value: The number, in its unit.
+        value: The number, in its unit; the robust location of replicates.
         sem: Its standard error, 0 where none was printed.
         unit: Its unit, empty where none was printed.
-        text: What was printed.
+        text: What was printed, empty where it did not come as text.
         name: What stands before it and `=` or `:`, empty if nothing does.
         start: Where it begins in its line.
         end: Where it ends in its line.
@@ -110,9 +110,21 @@ class Quantity:
     sem: float = 0.0
     unit: str = ""
     text: str = ""
-    name: str = ""
-    start: int = 0
-    end: int = 0
+    name: str = field(default="", repr=False, compare=False)
+    start: int = field(default=0, repr=False, compare=False)
+    end: int = field(default=0, repr=False, compare=False)
+
+    def into(self, unit: str) -> Quantity | None:
+        """The same in another unit, which is its own if it has none; None if it has no such one.
+
+        Example:
+            >>> Quantity(1.5, unit="s").into("ms").value, Quantity(1.5, unit="s").into("MB")
+            (1500.0, None)
+        """
+        size = factor(self.unit or unit, unit)
+        if size is None:
+            return None
+        return replace(self, value=scaled(self.value, size), sem=scaled(self.sem, size), unit=unit)
 
 
 @dataclass(frozen=True)
@@ -189,12 +201,13 @@ def first_quantity(line: str) -> Quantity | Figure | None:
 
 
 def sole(text: str) -> Quantity | None:
-    """The quantity that a text is, None if it is anything else.
+    """The quantity that a text is, in any form of its characters; None if it is anything else.
 
     Example:
         >>> sole("18.3ms").value, sole("18,3"), sole("about 18")
         (18.3, None, None)
     """
+    text = plain(text)
     found = quantities(text, 2)
     if len(found) != 1 or not isinstance(one := found[0], Quantity):
         return None
@@ -212,7 +225,7 @@ def plain_number(text: str) -> float | None:
     """
     if _USUAL.fullmatch(text):
         return float(text)
-    one = sole(plain(text))
+    one = sole(text)
     return None if one is None or one.unit or one.sem else one.value
 
 
@@ -246,12 +259,12 @@ def _with_error(line: str, match: re.Match[str], named: int) -> Quantity | Figur
         ):
             end, its_unit = closed.end(), its_unit or _unit(closed)
         unit = unit or its_unit
-        size = factor(its_unit or unit, unit)
+        same = Quantity(printed, unit=its_unit).into(unit)
         if its_unit == "%" != unit:
-            size = abs(value) / 100.0  # relative
-        if size is None:
+            same = Quantity(printed * abs(value) / 100.0)  # relative
+        if same is None:
             return Figure(line[start:end].strip(), start, end)
-        sem = printed * size
+        sem = same.value
     one = Quantity(value, sem, unit, line[start:end].strip(), "", start, end)
     return _at(one, start, line, named)
 

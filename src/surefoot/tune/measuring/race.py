@@ -24,7 +24,6 @@ from dataclasses import asdict, dataclass
 from typing import Protocol
 
 from surefoot.tune.measuring.printed_value import printed_samples
-from surefoot.tune.measuring.unit_scales import factor
 
 ERROR = 0.025  # probability of ending a run whose samples are no worse than the limit
 
@@ -77,11 +76,8 @@ class Race:
         if math.isinf(self.limit):
             return False
         samples = printed_samples(complete_lines(printed))
-        sizes = [factor(one.unit or self.unit, self.unit) for one in samples]
-        values = [
-            one.value * size for one, size in zip(samples, sizes, strict=True) if size is not None
-        ]
-        return self.is_lost(values)
+        same = [one.into(self.unit) for one in samples]
+        return self.is_lost([one.value for one in same if one is not None])
 
     def as_dict(self) -> dict[str, object]:
         """JSON values, from which `of` makes it again."""

@@ -112,3 +112,13 @@ def factor(unit: str, other: str) -> float | None:
     if dimension != wanted:
         return None
     return size / per if size >= per else 1.0 / (per / size)
+
+
+def scaled(number: float, size: float) -> float:
+    """A number in another unit, without digits that come from the division of units.
+
+    Args:
+        number: The number.
+        size: What it is multiplied by.
+    """
+    return number if size == 1.0 else float(f"{number * size:.15g}")
