@@ -15,12 +15,22 @@ def _one_thread() -> None:
     torch.set_num_threads(1)
 
 
-def pytest_configure() -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--device", default="cpu", help="torch device of the contract tests")
+
+
+def pytest_configure(config: pytest.Config) -> None:
     """No Hypothesis test has a deadline: a busy machine is no failure."""
     from hypothesis import settings
 
     settings.register_profile("surefoot", deadline=None)
     settings.load_profile("surefoot")
+    if config.getoption("device") != "cpu":  # before the tests are imported, which read it
+        import torch
+
+        from support import device
+
+        device.DEVICE = torch.device(config.getoption("device"))
 
 
 @pytest.fixture(scope="session", autouse=True)

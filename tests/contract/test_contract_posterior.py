@@ -34,6 +34,7 @@ from support.contract_table import (
     table_of,
     usual_points,
 )
+from support.device import DEVICE
 from support.feature_rules import greedy, sampled
 
 # Every point is in these dictionaries: 12 are all arms, or all points that are told.
@@ -89,10 +90,10 @@ class TestFullDictionary:
     """With every point in the dictionary, the posterior is that of the Gaussian process."""
 
     def told(self, cell: Cell, features: str) -> tuple[sf.Optimizer, np.ndarray]:
-        seen = locations(SPACES[cell.space](), 15).seen
+        seen = locations(SPACES[cell.space]().to(DEVICE), 15).seen
         optimizer = cell.build(features=FULL[features](seen))
         inform(optimizer, 15)
-        return optimizer, seen.numpy()
+        return optimizer, seen.cpu().numpy()
 
     @pytest.mark.daily(13)
     @pytest.mark.slow
@@ -106,9 +107,9 @@ class TestFullDictionary:
         k = covariance.lookup(GRAM)
         if cell.space not in WITHOUT_COORDINATES:
             k = covariance.squared_exponential(lengthscales(cell.space, pulled.shape[1]))
-        points = usual_points(optimizer.space).numpy()
+        points = usual_points(optimizer.space).cpu().numpy()
         expected = gaussian_process.exact(
-            k, pulled, optimizer.history.rewards.numpy(), RIDGE, points
+            k, pulled, optimizer.history.rewards.cpu().numpy(), RIDGE, points
         )
         for ours, right in zip(belief(optimizer), expected, strict=True):
             close(ours, torch.from_numpy(right), 1e-7)
@@ -120,8 +121,8 @@ class TestFullDictionary:
         peer = GaussianProcessRegressor(
             RBF(lengthscales(space, pulled.shape[1])), alpha=RIDGE, optimizer=None
         )
-        points = usual_points(optimizer.space).numpy()
-        peer.fit(pulled, optimizer.history.rewards.numpy())
+        points = usual_points(optimizer.space).cpu().numpy()
+        peer.fit(pulled, optimizer.history.rewards.cpu().numpy())
         mean, deviation = peer.predict(points, return_std=True)
         ours, variance = belief(optimizer)
         close(ours, torch.from_numpy(mean), 1e-7)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import surefoot as sf
 from support.contract_table import JOINT, LASTING, RISKS, Cell, cells, inform, table_of
+from support.device import DEVICE
 
 VALUE = st.floats(-10.0, 10.0)
 
@@ -51,14 +52,14 @@ def test_an_optimiser_reports_the_risk_of_its_bounds(cell: Cell, risk: str) -> N
         return
     for row, found in enumerate(zip(lower, value, upper, strict=True)):
         if cell.space == "joint-bare":
-            seen = 3.0 * x[row] + torch.arange(3.0, dtype=torch.float64).unsqueeze(-1)
+            seen = 3.0 * x[row] + torch.arange(3.0, device=DEVICE).unsqueeze(-1)
         else:
-            seen = torch.cat([x[row].expand(3, -1), environment.points], -1)
+            seen = torch.cat([x[row].expand(3, -1), environment.points.to(x)], -1)
         with torch.no_grad():
             mean, deviation = optimizer.belief().posterior.mean_and_deviation(seen)
         for sign, ours in zip((-1.0, 0.0, 1.0), found, strict=True):
             bound = mean + sign * optimizer.width * deviation
-            expected = optimizer.risk(bound, environment.weights)
+            expected = optimizer.risk(bound, environment.weights.to(bound))
             torch.testing.assert_close(ours, expected, rtol=1e-9, atol=1e-9)
 
 

@@ -21,6 +21,7 @@ from torch import Tensor
 from torch.distributions import Uniform
 
 import surefoot as sf
+from support.device import DEVICE
 from support.feature_rules import greedy, sampled
 from support.kernel_cases import table
 from surefoot.beliefs import Belief
@@ -133,9 +134,9 @@ def locations(space: Any, number: int, seed: int = 3) -> Locations:
         x = design.sample(number, generator)
     if not isinstance(space, sf.Joint):
         return Locations(x, None, x)
-    z = space.environment.sample(number, generator)
+    z = space.environment.sample(number, generator).to(x)
     if isinstance(design, sf.Arms) and not design.has_coordinates:
-        values = space.environment.points
+        values = space.environment.points.to(x)
         index = (values - z.unsqueeze(1)).abs().sum(-1).argmin(-1)
         return Locations(x, z, x * len(values) + index.unsqueeze(-1))
     return Locations(x, z, torch.cat([x, z], -1))
@@ -174,7 +175,7 @@ class Cell:
         return set(itertools.combinations(named, 2))
 
     def build(self, seed: int = 0, **parts: Any) -> sf.Optimizer:
-        space = SPACES[self.space]()
+        space = SPACES[self.space]().to(DEVICE)
         given = {
             "features": FEATURES[self.features](space),
             "estimator": ESTIMATORS[self.estimator](),
@@ -188,7 +189,7 @@ class Cell:
         """The optimiser from its file, with the space where that cannot be in it."""
         optimizer.save(path)
         parts = {"space": optimizer.space} if self.space == "joint-density" else {}
-        return sf.Optimizer.load(path, **parts)
+        return sf.Optimizer.load(path, device=DEVICE, **parts)
 
     def __str__(self) -> str:
         policy = None if self.policy == "bound" else self.policy
@@ -385,7 +386,7 @@ def same_belief(left: sf.Optimizer, right: sf.Optimizer, tolerance: float = 1e-9
 def close(ours: Tensor, expected: Tensor, tolerance: float = 1e-9) -> None:
     """To a share of the largest value."""
     atol = tolerance * max(float(expected.abs().max()), 1.0)
-    torch.testing.assert_close(ours, expected, rtol=0.0, atol=atol)
+    torch.testing.assert_close(ours.cpu(), expected.cpu(), rtol=0.0, atol=atol)
 
 
 def of_design(space: Any, point: Tensor, arm: int | None) -> bool:
@@ -403,5 +404,5 @@ def possible(space: Any, query: sf.Query) -> bool:
         return right and query.environment is None
     known, z = space.environment, query.environment
     if isinstance(known, sf.FiniteEnvironment):
-        return right and bool((known.points == z).all(-1).any())
-    return right and bool(((z >= known.lower) & (z <= known.upper)).all())
+        return right and bool((known.points == z.cpu()).all(-1).any())
+    return right and bool(((z.cpu() >= known.lower) & (z.cpu() <= known.upper)).all())

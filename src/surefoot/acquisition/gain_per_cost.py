@@ -70,7 +70,7 @@ class GainPerCost:
         best = maximise(score, at_highest, state.generator, among)
         gains = self.gains(belief, best.design)
         space: Joint = belief.space  # type: ignore[assignment]
-        return space.location(best.design, best.design_arm, belief.z[int(gains.argmax())].cpu())
+        return space.location(best.design, best.design_arm, belief.z[int(gains.argmax())])
 
     def gains(self, belief: Belief, x: Tensor) -> Tensor:
         """Gains per cost (m,) at the levels of a design (dx,)."""

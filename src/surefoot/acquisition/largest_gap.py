@@ -90,7 +90,7 @@ class LargestGap:
             gaps = [_gap(*each) for each in zip(levels, best, strict=True)]
             first = gaps.index(max(gaps))
             z = lacing_value(levels[first], best[first], self.lacing, state.generator)
-            return space.location(best[first].design, best[first].design_arm, z.cpu())
+            return space.location(best[first].design, best[first].design_arm, z)
 
 
 def _optimistic(

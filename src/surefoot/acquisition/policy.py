@@ -174,7 +174,7 @@ class ScorePolicy:
             best = maximise(score, belief, state.generator, among)
             z = lacing_value(belief, best, self.lacing, state.generator)
             space: Joint = belief.space  # type: ignore[assignment]
-            return space.location(best.design, best.design_arm, z.cpu())
+            return space.location(best.design, best.design_arm, z)
 
 
 def as_policy(given: object) -> Policy:

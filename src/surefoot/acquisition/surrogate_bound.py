@@ -125,4 +125,4 @@ class SurrogateBound:
             generator,
             lacing="prob" if density else "unif",
         )
-        return space.location(x, None, found.point.cpu())
+        return space.location(x, None, found.point)

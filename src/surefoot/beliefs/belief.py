@@ -480,9 +480,7 @@ class Belief:
     def sampled(self, number: int, generator: torch.Generator) -> Belief:
         """The belief with values of Z: all of a short list, else `number` that fill a density."""
         z, weights = self.space.environment.values(number, generator, support_only(self.risk))
-        device = self.designs.device
-        known = weights if callable(weights) else weights.to(device)
-        return replace(self, z=z.to(device), weights_of_z=known)
+        return replace(self, z=z.to(self.designs.device), weights_of_z=weights)
 
     @cached_property
     def represented(self) -> Belief:
@@ -536,7 +534,8 @@ class Belief:
 
     def weights_at(self, x: Tensor) -> Tensor:
         """Probabilities of the values of Z at designs x (n, dx): (m,), or (n, m) if they differ."""
-        return self.weights_of_z(x) if callable(self.weights_of_z) else self.weights_of_z
+        known = self.weights_of_z(x) if callable(self.weights_of_z) else self.weights_of_z
+        return known.to(x)
 
     def bound(self, x: Tensor, width: float) -> Tensor:
         """The risk of mean + `width` * deviation (n,) at designs x (n, dx), differentiable.
@@ -606,13 +605,13 @@ class Belief:
         if not self.success.is_certain:
             tailed = -torch.log1p(-logs)  # of Student's t(2), 1 / (1 + z²/2), for exp(-z²/2)
             logs = tailed + self.success(points).clamp_min(_POSITIVE[0]).log()
-        weights = self.weights_at(x).to(logs).clamp_min(_POSITIVE[0]).log()
+        weights = self.weights_at(x).clamp_min(_POSITIVE[0]).log()
         return (logs.reshape(len(x), -1) + weights).logsumexp(-1)
 
     def over_environment(self, chance: Score, x: Tensor) -> Tensor:
         """A probability at model inputs, (n, d) -> (n,), over Z at designs x (n, dx): (n,)."""
         chances = chance(self.space.inputs(x, self.z)).reshape(len(x), -1)
-        return (chances * self.weights_at(x).to(chances)).sum(-1)
+        return (chances * self.weights_at(x)).sum(-1)
 
     def risk_of(self, function: Path, x: Tensor) -> Tensor:
         """The risk (n,) of a function of model inputs, (n, d) -> (n,), at designs x (n, dx)."""
@@ -669,7 +668,7 @@ class Belief:
         """The risks of mean, lower and upper bound (n,) at designs x (n, dx)."""
         risks = []
         for chunk in self._chunks(x):
-            weights = self.weights_at(chunk).to(self.designs)
+            weights = self.weights_at(chunk)
             risks.append(torch.stack([self.risk(one, weights) for one in self.bounds(chunk)]))
         mean, lower, upper = torch.cat(risks, -1)
         return mean, lower, upper

@@ -118,7 +118,8 @@ class LeverageSampling:
             raise InvalidInput(
                 "`root` is 'symmetric', which is for arms: on a box pass 'cholesky'."
             )
-        return Refitted(SampledDictionary(self, kernel, ridge, generator), ridge)
+        none = space.lower.new_zeros(0, space.dimension)
+        return Refitted(SampledDictionary(self, kernel, ridge, generator, none), ridge)
 
     @property
     def batched(self) -> bool:
@@ -148,7 +149,7 @@ class LeverageSampling:
 
     def draw(self, relative: Tensor, counts: Tensor, generator: torch.Generator) -> Tensor:
         """Mask (S,) of the sites that are drawn independently."""
-        chances = self.chances(relative, counts).cpu()
+        chances = self.chances(relative.cpu(), counts.cpu())
         draws = torch.rand(len(chances), dtype=torch.float64, generator=generator)
         return draws < chances
 

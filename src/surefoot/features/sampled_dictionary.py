@@ -27,26 +27,25 @@ class SampledDictionary:
         kernel: The prior covariance.
         ridge: Regularisation.
         generator: Source of the draws.
+        members: Points (m, d) of the dictionary: (0, d) before the first pull.
     """
 
     rule: Sampling = field(metadata={"saved": False})
     kernel: Kernel = field(metadata={"saved": False})
     ridge: float
     generator: torch.Generator = field(metadata={"saved": False})
+    members: Tensor
     explained: float = 0.0  # sum of sigma^2 / ridge of the pulls since the last draw
-    members: Tensor = field(default_factory=lambda: torch.zeros(0, 0, dtype=torch.float64))
     factor: RidgeFactor = field(init=False)  # at the last draw
     pulled: Observations = field(init=False)  # the points, with rewards of 0
     _map: NystromEmbedding = field(init=False, metadata={"saved": False})
 
     def __post_init__(self) -> None:
         self.factor = RidgeFactor.of(self.members, self.ridge)
-        self.pulled = Observations(0)
+        self.pulled = Observations(self.members.shape[1], self.members.device)
 
     def update(self, pull: Pull) -> None:
         point = pull.point.unsqueeze(0)
-        if len(self.pulled) == 0:
-            self.pulled = Observations(point.shape[1], point.device)
         for _ in range(pull.times):
             self.pulled.append(pull.point, 0.0)
         self.explained += pull.times * float(self._variance(point)) / self.ridge

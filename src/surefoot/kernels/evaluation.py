@@ -103,7 +103,7 @@ def validated(kernel: Kernel, space: Space) -> Kernel:
         space: The `Arms` or `Box` that it is to be used on.
 
     Returns:
-        A deep copy; later changes of `kernel` do not affect it.
+        A deep copy on the device of the space; later changes of `kernel` do not affect it.
 
     Raises:
         InvalidInput: If `kernel` is not a GPyTorch kernel, or cannot be evaluated at the points
@@ -124,7 +124,7 @@ def validated(kernel: Kernel, space: Space) -> Kernel:
                 f"the precomputed kernel has {len(kernel.gram)} rows: "
                 f"it goes with `Arms({len(kernel.gram)})`, arms without coordinates."
             )
-    copied = copy.deepcopy(kernel).double().requires_grad_(False)
+    copied = copy.deepcopy(kernel).to(space.lower).requires_grad_(False)
     locations = space.spread(_TRIED, torch.Generator().manual_seed(0))
     points = torch.stack([location.point for location in locations])
     try:

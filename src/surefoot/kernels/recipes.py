@@ -67,12 +67,12 @@ def from_recipe(recipe: tuple[Any, ...]) -> Kernel:
     """
     match recipe:
         case ("scaled", inner, variance):
-            outer = scaled(from_recipe(inner), 1.0)
+            outer = scaled(from_recipe(inner), 1.0).to(variance)
             outer.raw_outputscale.data = variance
             return outer
         case ("matern" | "squared_exponential", raw, *nu):
             ones = torch.ones(raw.numel())
-            base = matern(nu[0], ones) if nu else squared_exponential(ones)
+            base = (matern(nu[0], ones) if nu else squared_exponential(ones)).to(raw)
             base.raw_lengthscale.data = raw  # the raw one, which no transformation rounds
             return base
         case ("linear",):
@@ -80,7 +80,7 @@ def from_recipe(recipe: tuple[Any, ...]) -> Kernel:
         case ("additive", *parts):
             return additive({tuple(dims.tolist()): from_recipe(inner) for dims, inner in parts})
         case ("precomputed", gram):
-            return precomputed(gram)
+            return precomputed(gram).to(gram)
     raise InvalidInput(f"the kernel {recipe!r} is not one that this version knows.")
 
 

@@ -61,8 +61,7 @@ def _rule(given: Any, ridge: float, space: Space | Joint) -> Hyperparameters:
     if given is None:
         return HyperparameterFit()
     if isinstance(given, type) or not hasattr(given, "uncertainty"):
-        kernel = kernels.validated(given, space.seen)
-        return GivenHyperparameters(kernel.to(space.seen.lower.device), ridge)
+        return GivenHyperparameters(kernels.validated(given, space.seen), ridge)
     if isinstance(given, GivenHyperparameters):
         return replace(given, kernel=kernels.validated(given.kernel, space.seen))
     return given

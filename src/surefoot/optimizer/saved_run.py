@@ -67,6 +67,8 @@ def save(path: Path, optimizer: Optimizer) -> None:
         "options": {"seed": optimizer.seed, "ridge": optimizer.ridge},
         "state": {name: encoder.encode(one) for name, one in state.items()},
     }
+    device = optimizer.space.design.lower.device.type
+    values |= {"device": device, "on_cpu": [] if device == "cpu" else encoder.on_cpu}
     write(path, encoder.tensors, values)
 
 
@@ -156,7 +158,14 @@ class _SavedRun:
 def _read(path: Path, device: torch.device, given: dict[str, Any]) -> _SavedRun:
     """The run in a file, with the parts that are passed again."""
     tensors, values = read(path)
-    decoder, given = Decoder(tensors, device), dict(given)
+    before = values.get("device", "cpu")
+    if device.type not in (before, "cpu"):
+        raise InvalidInput(
+            f"{path} was saved on '{before}', and `device` is '{device}': load it where it was "
+            "saved or on 'cpu', or tell a new optimizer the rewards of `history`."
+        )
+    decoder, given = Decoder(tensors, torch.device("cpu")), dict(given)
+    state_decoder = Decoder(tensors, device, values.get("on_cpu", []))
     space = as_space(given.pop("space", None))
     if space is not None:
         _check_same(path, values["space"], tensors, space)
@@ -185,7 +194,7 @@ def _read(path: Path, device: torch.device, given: dict[str, Any]) -> _SavedRun:
             + ", ".join(f"`{name}`" for name in parts)
             + "."
         )
-    return _SavedRun(space, parts, values["options"], values["state"], decoder)
+    return _SavedRun(space, parts, values["options"], values["state"], state_decoder)
 
 
 def _check_covariance(path: Path, saved: Tensor, now: Tensor) -> None:

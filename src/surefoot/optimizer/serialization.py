@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -44,6 +44,7 @@ class Encoder:
 
     def __init__(self) -> None:
         self.tensors: dict[str, Tensor] = {}
+        self.on_cpu: list[str] = []  # names of the tensors that were in a CPU's memory
         self._names: dict[int, tuple[str, Tensor]] = {}  # by `id`, with what keeps it from reuse
 
     def encode(self, value: Any) -> Any:
@@ -80,6 +81,8 @@ class Encoder:
         name, _ = self._names.setdefault(id(tensor), (str(len(self.tensors)), tensor))
         if name not in self.tensors:
             self.tensors[name] = tensor.detach().cpu().clone().contiguous()
+            if tensor.device.type == "cpu":
+                self.on_cpu.append(name)
         return {kind: name}
 
     def _kernel(self, kernel: Any) -> Any:
@@ -88,11 +91,22 @@ class Encoder:
 
 
 class Decoder:
-    """Makes objects again from JSON and tensors."""
+    """Makes objects again from JSON and tensors.
 
-    def __init__(self, tensors: dict[str, Tensor], device: torch.device) -> None:
-        self._tensors = tensors
-        self._device = device
+    Args:
+        tensors: The tensors by their names.
+        device: Where they are to be.
+        on_cpu: Names of those that stay in a CPU's memory.
+    """
+
+    def __init__(
+        self, tensors: dict[str, Tensor], device: torch.device, on_cpu: Iterable[str] = ()
+    ) -> None:
+        stays = frozenset(on_cpu)
+        # Each once, so that what was one tensor still is.
+        self._tensors = {
+            name: one if name in stays else one.to(device) for name, one in tensors.items()
+        }
 
     def decode(self, value: Any) -> Any:
         """The value again; `InvalidInput` where it is none of ours."""
@@ -117,7 +131,7 @@ class Decoder:
         ((kind, content),) = value.items()
         match kind:
             case "tensor":
-                return self._tensors[content].to(self._device)
+                return self._tensors[content]
             case "array":
                 return self._tensors[content].numpy().copy()
             case "generator":

@@ -68,7 +68,7 @@ class LocalValues:
 
     def fall(self, solved: Tensor, drop: float) -> None:
         """Lower the variance by a step, when the next posterior is asked for."""
-        self.steps.append((solved, drop))
+        self.steps.append((solved.to(self.variance.device), drop))
 
     def extend(self, table: Table) -> None:
         """Go on in a table with one more feature."""
@@ -112,7 +112,7 @@ class LocalValues:
                 self.variance = self.variance.addcmul(product, product, value=-drop)
             product = self.table.product(coefficients)
         else:
-            directions = [solved.to(coefficients.device) for solved, _ in self.steps]
+            directions = [solved for solved, _ in self.steps]
             drops = coefficients.new_tensor([drop for _, drop in self.steps])
             product, falls = self.table.moved(coefficients, directions, drops)
             self.variance = self.variance - falls

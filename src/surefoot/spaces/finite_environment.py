@@ -221,7 +221,7 @@ class FiniteEnvironment:
         Returns:
             Its index, None if it is not a value of Z.
         """
-        distance = ((self.points - value).abs() / self._tolerance).amax(-1)
+        distance = ((self.points - value.cpu()).abs() / self._tolerance).amax(-1)
         nearest = int(distance.argmin())
         return nearest if float(distance[nearest]) <= 1.0 else None
 

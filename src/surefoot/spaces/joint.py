@@ -108,8 +108,12 @@ class Joint:
     def seen(self) -> Arms | Box:
         """Domain of f: all pairs as `Arms` if both factors are finite, a bounding `Box` otherwise.
 
-        Design i and environment j of n are arm i * n + j.
+        Design i and environment j of n are arm i * n + j. It is on the device of the designs.
         """
+        return self._domain.to(self.design.lower.device)
+
+    @property
+    def _domain(self) -> Arms | Box:
         if isinstance(self.design, Arms) and isinstance(self.environment, FiniteEnvironment):
             if self._indexed:
                 return Arms(len(self.design) * len(self.environment))
@@ -119,8 +123,13 @@ class Joint:
             around = self._some_points()
             lower, upper = around.amin(0), around.amax(0)
         else:
-            lower = torch.cat([self.design.lower, self.environment.lower])
-            upper = torch.cat([self.design.upper, self.environment.upper])
+            lower, upper = (
+                torch.cat([own, z.to(own)])
+                for own, z in (
+                    (self.design.lower, self.environment.lower),
+                    (self.design.upper, self.environment.upper),
+                )
+            )
         flat = (upper - lower <= 0.0).to(lower)  # coordinates with one value have no extent
         return Box(lower - 0.5 * flat, upper + 0.5 * flat)
 
@@ -192,10 +201,8 @@ class Joint:
     def location(self, design: Tensor, arm: int | None, environment: Tensor) -> Location:
         """The location of a design (dx,), with its index on `Arms`, under a z (dz,)."""
         own = self.design.location(design, arm)
-        design, environment = (
-            own.design + 0.0,
-            environment + 0.0,
-        )  # no negative zeros: keys are bytes
+        design = own.design + 0.0  # no negative zeros: keys are bytes
+        environment = environment.to(design) + 0.0
         pair = self.pair(arm, environment)
         if pair is not None and isinstance(self.seen, Arms):
             point = self.seen.points[pair]
