@@ -234,7 +234,7 @@ class Regressor:
     regression: Regression
     constants: Constants = field(metadata={"saved": False})
     prior: PriorPaths = field(metadata={"saved": False})
-    shifted: ShiftedRegressions = field(metadata={"saved": False})
+    shifted: ShiftedRegressions
     state: Any = None
 
     def replayed(self, observations: Observations) -> Any:

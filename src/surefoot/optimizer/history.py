@@ -248,6 +248,10 @@ class History:
         decoder.fill(self.observations, fields["observations"])
         self.regressor = self._regressor(fitted, self.generator)
         decoder.fill(self.regressor.regression, saved["regression"])
+        shifted = saved["shifted"]["fields"]
+        others = self.regressor.shifted.of(self.regressor.regression, shifted["version"])
+        for other, values in zip(others, shifted["regressions"]["tuple"], strict=True):
+            decoder.fill(other, values)
         if is_whole(saved["state"]):
             self.regressor.state = decoder.decode(saved["state"])
         else:
