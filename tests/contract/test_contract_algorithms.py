@@ -46,7 +46,6 @@ def paired() -> sf.Joint:
 
 proved = {"noise": 0.1, "norm_bound": 2.0}
 default = partial(sf.algorithms.robust_ucb, initial=3)
-# fmt: off
 RUNS: dict[str, Callable[..., sf.Optimizer]] = {
     "gp-ucb": partial(sf.algorithms.gp_ucb, arms(), KERNEL, **proved),
     "gp-ucb in a box": partial(sf.algorithms.gp_ucb, box(), KERNEL, **proved),
@@ -58,7 +57,11 @@ RUNS: dict[str, Callable[..., sf.Optimizer]] = {
         sf.algorithms.ata_gp_ucb, arms(), SMOOTH, moment=MOMENT, features="nystrom"
     ),
     "ata, symmetric root": partial(
-        sf.algorithms.ata_gp_ucb, arms(), SMOOTH, moment=MOMENT, features="nystrom",
+        sf.algorithms.ata_gp_ucb,
+        arms(),
+        SMOOTH,
+        moment=MOMENT,
+        features="nystrom",
         root="symmetric",
     ),
     "ata in a box": partial(sf.algorithms.ata_gp_ucb, box(), SMOOTH, moment=MOMENT, nodes=6),
@@ -100,9 +103,10 @@ RUNS: dict[str, Callable[..., sf.Optimizer]] = {
     "default, safe": partial(
         default, box(), outcomes={"load": sf.Constraint(maximum=1.2, safe=True)}
     ),
-    "default, two objectives": partial(default, box(), outcomes={"cost": sf.Objective(maximise=False)}),
+    "default, two objectives": partial(
+        default, box(), outcomes={"cost": sf.Objective(maximise=False)}
+    ),
 }
-# fmt: on
 ROUNDS = 6
 EFFECTS = ("default", "default on arms", "default, CVaR")
 
@@ -124,8 +128,12 @@ def play(optimizer: sf.Optimizer, rounds: int, effects: bool) -> list[float]:
         turn = len(optimizer.history)
         outcomes = {name: sum(at) for name in optimizer.outcomes}
         optimizer.tell(
-            query, math.sin(5.0 * sum(at)), z, outcomes=outcomes or None,
-            worker=f"node {turn % 2}" if effects else None, time=turn if effects else None,
+            query,
+            math.sin(5.0 * sum(at)),
+            z,
+            outcomes=outcomes or None,
+            worker=f"node {turn % 2}" if effects else None,
+            time=turn if effects else None,
         )
     return asked
 

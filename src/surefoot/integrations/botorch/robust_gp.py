@@ -150,7 +150,7 @@ class RobustGP(Model, GP, FantasizeMixin):
         self._rule = hyperparameters
         shape = torch.Size([] if self.num_outputs == 1 else [self.num_outputs])
         self.likelihood = GaussianLikelihood(batch_shape=shape, noise_constraint=Positive())
-        self.likelihood.double().requires_grad_(False)
+        self.likelihood.to(points.device, torch.float64).requires_grad_(False)
         self._further: tuple[_Further, ...] = ()
         self.eval()
 
@@ -336,7 +336,7 @@ class RobustGP(Model, GP, FantasizeMixin):
             other._given_transform = self._given_transform.subset_output(idcs)
         shape = torch.Size([] if len(idcs) == 1 else [len(idcs)])
         other.likelihood = GaussianLikelihood(batch_shape=shape, noise_constraint=Positive())
-        other.likelihood.double().requires_grad_(False)
+        other.likelihood.to(self._points.device, torch.float64).requires_grad_(False)
         if "fits" in other.__dict__:
             other._set_noise(other.fits)
         other._further = tuple(one.of(idcs) for one in self._further)
@@ -420,7 +420,7 @@ class RobustGP(Model, GP, FantasizeMixin):
 
     def _outcome_model(self, device: torch.device | str) -> OutcomeModel:
         low, high = self._bounds.to(device, torch.float64)
-        model = robust_model(Box(low, high))
+        model = robust_model(Box(low, high).to(device))
         return model if self._rule is None else replace(model, hyperparameters=self._rule)
 
     def _observations(self, device: torch.device | str) -> list[Observations]:
@@ -434,7 +434,7 @@ class RobustGP(Model, GP, FantasizeMixin):
         return found
 
     def _set_noise(self, fits: Sequence[Fitted]) -> None:
-        noise = torch.tensor([one.noise for one in fits], dtype=torch.float64)
+        noise = self._bounds.new_tensor([one.noise for one in fits], dtype=torch.float64)
         self.likelihood.noise = noise.unsqueeze(-1) if len(fits) > 1 else noise
 
     def _check_inputs(self, X: Tensor) -> None:
