@@ -9,8 +9,9 @@ import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
 from support.study_doubles import Scripted, trials_of
-from surefoot._internal.user_warnings import ExhaustedSpace, warn
+from surefoot._internal.user_warnings import warn
 from surefoot.integrations.optuna import SearchSpace
+from surefoot.integrations.optuna.search_space import ExhaustedSpace
 from surefoot.tune import open_study
 from surefoot.tune.display import console_of, display_of
 from surefoot.tune.stopping import Stop

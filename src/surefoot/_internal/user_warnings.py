@@ -4,10 +4,6 @@ import sys
 import warnings
 
 
-class ExhaustedSpace(UserWarning):
-    """Every configuration of a small space has been measured, of which a display tells too."""
-
-
 def warn(text: str, category: type[Warning] = UserWarning) -> None:
     """Warn, as from the nearest caller outside of this package.
 

@@ -13,10 +13,10 @@ from optuna.storages import RDBStorage
 from optuna.trial import Trial, TrialState, create_trial
 
 import surefoot as sf
-from surefoot._internal.user_warnings import ExhaustedSpace
 from surefoot.integrations.optuna import CONSTRAINTS, INTERRUPTED, SurefootSampler
 from surefoot.integrations.optuna.endings import is_ignored_failure
 from surefoot.integrations.optuna.pruned import Curve, predicted_value
+from surefoot.integrations.optuna.search_space import ExhaustedSpace
 
 SPACE = {"x": FloatDistribution(0.0, 1.0)}
 

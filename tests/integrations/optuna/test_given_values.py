@@ -1,5 +1,6 @@
 """Values that are known before the choice: enqueued ones, fixed ones, and ranges that change."""
 
+import pickle
 import warnings
 
 import numpy as np
@@ -14,8 +15,8 @@ from optuna.distributions import (
 from optuna.samplers import PartialFixedSampler
 from optuna.trial import Trial, TrialState, create_trial
 
-from surefoot.integrations.optuna import SearchSpace, SurefootSampler
-from surefoot.integrations.optuna.common_space import CommonSpace, nearest_in
+from surefoot.integrations.optuna import SearchSpace, SurefootSampler, common_space
+from surefoot.integrations.optuna.common_space import NO_TRIALS, nearest_in
 from surefoot.types import InvalidInput
 
 KINDS: list[tuple[BaseDistribution, list]] = [
@@ -159,17 +160,47 @@ def test_the_common_space_has_the_widest_range_and_the_last_one_is_chosen_from(
 ):
     ends = [(first, first.low), (second, second.low)]
     trials = [create_trial(value=0.0, params={"x": x}, distributions={"x": d}) for d, x in ends]
-    common = CommonSpace.of(trials)
+    common = NO_TRIALS.after(trials)
     assert common.space.distributions == {"x": widest}
     assert common.ranges == {"x": second}
     for value in (widest.low, widest.high):
         assert second._contains(nearest_in(second, value))
 
 
+@pytest.fixture
+def found(monkeypatch):
+    """An entry for each time that the trials are searched for their common space."""
+    times, find = [], common_space._space
+    monkeypatch.setattr(common_space, "_space", lambda *given: times.append(1) or find(*given))
+    return times
+
+
+def test_the_common_space_is_found_once_for_the_same_trials(found):
+    """Also of a pickled sampler, and not of another study or after another trial."""
+    x = {"x": FloatDistribution(0.0, 1.0)}
+    trials = [create_trial(value=0.0, params={"x": 0.5}, distributions=x) for _ in range(3)]
+    spaces = [NO_TRIALS.after(trials[:2])]
+    for given in (trials[:2], trials, trials, trials[:2]):
+        spaces.append(spaces[-1].after(given))
+    assert len(found) == 3
+    assert all(one.space is spaces[0].space for one in spaces)
+    copied = pickle.loads(pickle.dumps(spaces[-1]))
+    assert copied.after(trials).space is copied.space
+    assert copied.after([]).space.scales == {}
+
+
+def test_a_sampler_without_a_space_finds_it_once_a_trial(found):
+    study = optuna.create_study(sampler=SurefootSampler(seed=0, initial=10))
+    study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=4)
+    before = len(found)
+    study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=5)
+    assert len(found) - before == 5
+
+
 def test_parameters_of_another_kind_are_not_in_common():
     kinds = [FloatDistribution(1, 2), FloatDistribution(1, 2, log=True)]
     trials = [create_trial(value=0.0, params={"x": 1}, distributions={"x": d}) for d in kinds]
-    assert CommonSpace.of(trials).space.distributions == {}
+    assert NO_TRIALS.after(trials).space.distributions == {}
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from optuna.distributions import (
 from optuna.trial import FrozenTrial, Trial, create_trial
 
 from surefoot.integrations.optuna import SurefootSampler
-from surefoot.integrations.optuna.common_space import CommonSpace
+from surefoot.integrations.optuna.common_space import NO_TRIALS
 from surefoot.integrations.optuna.tracker import StudyTracker
 
 UNIT = FloatDistribution(0.0, 1.0)
@@ -62,7 +62,7 @@ def trial_of(**params: Any) -> FrozenTrial:
     ],
 )
 def test_a_condition_is_the_choice_or_integer_that_decides(rows, when):
-    space = CommonSpace.of([trial_of(**params) for params in rows]).space
+    space = NO_TRIALS.after([trial_of(**params) for params in rows]).space
     assert space.when == when
     for params in rows:
         assert {*space.active(params)} == {*params}
@@ -81,7 +81,7 @@ def test_a_condition_is_the_choice_or_integer_that_decides(rows, when):
     ],
 )
 def test_what_nothing_explains_is_left_to_the_branches(rows):
-    space = CommonSpace.of([trial_of(**params) for params in rows]).space
+    space = NO_TRIALS.after([trial_of(**params) for params in rows]).space
     assert not space.when
     assert {*space.scales} == set.intersection(*({*params} for params in rows))
 
@@ -93,7 +93,7 @@ def test_trials_that_ended_early_explain_nothing():
         params={"model": "svm"},
         distributions={"model": SPACE["model"]},
     )
-    assert CommonSpace.of([*trials, failed]).space.when == {"c": "model == 'svm'"}
+    assert NO_TRIALS.after([*trials, failed]).space.when == {"c": "model == 'svm'"}
 
 
 @pytest.mark.slow

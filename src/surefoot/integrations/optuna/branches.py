@@ -9,7 +9,7 @@ from typing import Any
 from optuna.distributions import BaseDistribution
 from optuna.trial import FrozenTrial
 
-from surefoot.integrations.optuna.common_space import CommonSpace
+from surefoot.integrations.optuna.common_space import NO_TRIALS
 from surefoot.integrations.optuna.search_space import SearchSpace
 
 _MOST = 16  # branches that are modelled, those with the most trials
@@ -72,7 +72,7 @@ def missing_parameters(trials: Sequence[FrozenTrial], space: SearchSpace) -> dic
 
 
 def _branch(trials: list[FrozenTrial]) -> Branch:
-    space = CommonSpace.of(trials).space.distributions
+    space = NO_TRIALS.after(trials).space.distributions
     constant = {name: value for name, value in trials[0].params.items() if name not in space}
     return Branch(space, constant, trials)
 

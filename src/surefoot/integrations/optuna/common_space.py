@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import is_
 from typing import Any, TypeAlias
 
 from optuna.distributions import (
@@ -31,48 +32,44 @@ class CommonSpace:
         space: The space that is modelled, in which all trials lie whose values were within their
             ranges.
         ranges: Distributions that the objective function has asked for last, by name.
+        complete: The complete trials that it was found from.
     """
 
     space: SearchSpace
     ranges: Ranges
+    complete: Sequence[FrozenTrial] = ()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "complete": ()}  # a copy would find other trials
 
     @classmethod
     def declared(cls, space: SearchSpace) -> CommonSpace:
         """A space that was declared."""
         return cls(space, space.distributions)
 
-    @classmethod
-    def of(cls, trials: Sequence[FrozenTrial], before: CommonSpace | None = None) -> CommonSpace:
-        """The varying parameters of complete trials, by name.
+    def after(self, trials: Sequence[FrozenTrial]) -> CommonSpace:
+        """The varying parameters of complete trials, by name; this space if they are the same.
 
         They are those that all have in common, and the others too if conditions explain which
         trials have them.
 
         Args:
             trials: Trials of a study, in order.
-            before: A space that is kept if it is the same.
 
         Returns:
             The space; of a number whose range was changed, the widest range.
         """
         complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
-        widest = dict(complete[-1].distributions) if complete else {}
-        for trial in complete:
-            if trial.distributions != widest:
-                widest = _widened(widest, trial.distributions)
-        partly = _of_some(complete, widest)
-        when = inferred_conditions(complete, widest, partly) if partly else {}
-        widest |= partly if when else {}
-        widest = {name: widest[name] for name in sorted(widest) if not widest[name].single()}
+        same = 0 < len(complete) == len(self.complete) and all(map(is_, complete, self.complete))
+        space = self.space if same else _space(complete, self.space)
         ranges: dict[str, BaseDistribution] = {}
         for trial in reversed(trials):
-            if len(ranges) == len(widest):
+            if len(ranges) == len(space.scales):
                 break
             for name, one in trial.distributions.items():
-                if name in widest and type(one) is type(widest[name]):
+                if name in space.scales and type(one) is type(space.scales[name]):
                     ranges.setdefault(name, one)
-        space = _space(widest, when or {}, before)
-        return cls(space, {name: ranges[name] for name in space.scales})
+        return CommonSpace(space, {name: ranges[name] for name in space.scales}, complete)
 
     def limited_to(self, names: Sequence[str]) -> CommonSpace:
         """The space of some of its parameters."""
@@ -80,6 +77,10 @@ class CommonSpace:
             return self
         space = self.space.limited_to(names)
         return CommonSpace(space, {name: self.ranges[name] for name in space.scales})
+
+
+NO_TRIALS = CommonSpace(SearchSpace({}), {})
+"""The space of a study without trials."""
 
 
 def nearest_in(distribution: BaseDistribution, value: Any) -> Any:
@@ -108,12 +109,18 @@ def _of_some(
     return found
 
 
-def _space(
-    scales: Mapping[str, BaseDistribution], when: Mapping[str, str], before: CommonSpace | None
-) -> SearchSpace:
-    """The space, that of before if it is the same; without conditions that cannot be written."""
-    if before is not None and (before.space.scales, before.space.when) == (scales, when):
-        return before.space
+def _space(complete: Sequence[FrozenTrial], before: SearchSpace) -> SearchSpace:
+    """The space of trials, that of before if it is the same; without conditions to be left out."""
+    widest = dict(complete[-1].distributions) if complete else {}
+    for trial in complete:
+        if trial.distributions != widest:
+            widest = _widened(widest, trial.distributions)
+    partly = _of_some(complete, widest)
+    when = (inferred_conditions(complete, widest, partly) or {}) if partly else {}
+    widest |= partly if when else {}
+    scales = {name: widest[name] for name in sorted(widest) if not widest[name].single()}
+    if (before.scales, before.when) == (scales, when):
+        return before
     try:
         return SearchSpace(scales, when)
     except InvalidInput:

@@ -33,6 +33,10 @@ class InvalidSpace(InvalidInput):
         self.name, self.table, self.message = name, table, message
 
 
+class ExhaustedSpace(UserWarning):
+    """Every configuration of a small space has been measured, of which a display tells too."""
+
+
 @dataclass(frozen=True)
 class SearchSpace:
     """Parameters with conditions under which they are active, special values, or ordered choices.

@@ -11,7 +11,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial
 
 from surefoot._internal import checks
-from surefoot.integrations.optuna.common_space import CommonSpace
+from surefoot.integrations.optuna.common_space import NO_TRIALS, CommonSpace
 from surefoot.integrations.optuna.search_space import SearchSpace
 from surefoot.parameters import ParameterConstraint
 from surefoot.types import InvalidInput
@@ -70,7 +70,7 @@ class OfTrials:
     has_branches: ClassVar[bool] = True
 
     def __init__(self) -> None:
-        self._last: CommonSpace | None = None
+        self._last = NO_TRIALS
 
     def of_study(self, study: Study) -> CommonSpace:
         """The space of the trials of a study so far."""
@@ -78,7 +78,7 @@ class OfTrials:
 
     def common(self, trials: Sequence[FrozenTrial]) -> CommonSpace:
         """The space of trials."""
-        self._last = CommonSpace.of(trials, self._last)
+        self._last = self._last.after(trials)
         return self._last
 
     def completed(self, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,13 +12,14 @@ import torch
 from optuna.trial import FrozenTrial, TrialState
 from torch import Tensor
 
-from surefoot._internal.user_warnings import ExhaustedSpace, warn
+from surefoot._internal.user_warnings import warn
 from surefoot.integrations.optuna.alternatives import alternatives
 from surefoot.integrations.optuna.attributes import ENVIRONMENT
 from surefoot.integrations.optuna.common_space import Ranges, nearest_in
 from surefoot.integrations.optuna.encoding import Encoding
 from surefoot.integrations.optuna.environment import StudyEnvironment
 from surefoot.integrations.optuna.reservation import read_reservation
+from surefoot.integrations.optuna.search_space import ExhaustedSpace
 from surefoot.integrations.optuna.trial_reader import Place, Reading, TrialReader, key_of
 from surefoot.regression.transforms import Affine, Chain, Log
 from surefoot.spaces import Box, Joint
