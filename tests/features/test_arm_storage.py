@@ -12,6 +12,7 @@ import torch
 from safetensors.torch import save_file
 
 import surefoot as sf
+from support.device import DEVICE
 from surefoot.features import exact
 from surefoot.spaces.storage import Rows
 
@@ -210,3 +211,19 @@ def test_memory_is_that_of_one_table(
     assert dimension > 40
     per_arm = 8 * 24  # points, bounds and their like
     assert most < tables * number * dimension * 8 * 1.06 + number * per_arm
+
+
+@pytest.mark.skipif(DEVICE.type != "cuda", reason="needs `--device cuda`")
+def test_a_million_arms_take_the_memory_of_one_table_on_a_gpu() -> None:
+    points = torch.rand(10**6, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    before, table = torch.cuda.memory_allocated(), len(points) * 256 * 8
+    torch.cuda.reset_peak_memory_stats()
+    optimizer = sf.Optimizer(
+        sf.Arms(points).to(DEVICE),
+        sf.kernels.squared_exponential(0.2),
+        features=sf.RandomFourier(256),
+        ridge=0.01,
+    )
+    for turn in range(4):
+        optimizer.tell(optimizer.ask(), float(turn % 2))
+    assert torch.cuda.max_memory_allocated() - before < 1.3 * table

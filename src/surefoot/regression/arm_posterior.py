@@ -48,7 +48,7 @@ class ArmPosterior(AtArms):
     computed earlier bounds that of now, and only those above the best need be computed again.
 
     Args:
-        factor: V of the rewarded pulls and the pulls without rewards.
+        factor: V of the rewarded pulls and the pulls without rewards, in a CPU's memory.
         coefficients: theta (m,).
         center: Prior mean, in reward units.
         scale: Output scale, in reward units.
@@ -104,7 +104,8 @@ class ArmPosterior(AtArms):
     @cached_property
     def elsewhere(self) -> FeaturePosterior:
         """The posterior at points that need not be arms."""
-        return FeaturePosterior(self.table, self.factor, self.coefficients, self.center, self.scale)
+        factor = self.factor.to(self.start.device)
+        return FeaturePosterior(self.table, factor, self.coefficients, self.center, self.scale)
 
     def mean(self, points: Tensor | Sequence) -> Tensor:  # (n, d) -> (n,)
         """Posterior mean, differentiable in the points."""
@@ -229,9 +230,9 @@ class ArmPosterior(AtArms):
         return self.start if self.scale == 1.0 else self.scale**2 * self.start
 
     def _after(self, pull: Pull) -> ArmPosterior:
-        feature = self.table.at(pull.arm)  # type: ignore[arg-type]
+        feature = self.table.at(pull.arm).to(self.factor.gram.device)  # type: ignore[arg-type]
         step = self.factor.updated(feature, float(pull.times))
-        seen = self.table.seen(step.solved)
+        seen = self.table.seen(step.solved.to(self.start.device))
         fallen = self.fallen if self.pulled else self.start.new_zeros(len(seen), len(seen))
         drop = step.drop(self.factor.ridge * self.scale**2)
         fallen = torch.addr(fallen, seen, seen, alpha=drop)
@@ -243,7 +244,7 @@ class ArmPosterior(AtArms):
     def _compute(self, bounds: Bounds, arms: Tensor) -> None:
         """Bring the bounds of arms (n,) up to date."""
         arms = arms[bounds.computed_at[arms] != self.pulled]
-        for some in arms.split(block_length(self.table.dimension)):
+        for some in arms.split(block_length(self.table.dimension, arms.device)):
             fallen = self.table.fallen(self.fallen, some)
             deviation = (self._start_in_reward_units[some] - fallen).clamp_min_(0.0).sqrt_()
             bounds.score[some] = self.mean_of_arms[some] + bounds.width * deviation

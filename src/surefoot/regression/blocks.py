@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import torch
+
 _NUMBERS = 2**17  # at a time: larger arrays are slow to allocate, and leave the cache
+_NUMBERS_ELSEWHERE = 2**25  # which keeps a GPU busy, for 256 MB of its memory
 
 
-def block_length(dimension: int) -> int:
+def block_length(dimension: int, device: torch.device) -> int:
     """Arms at a time, with so many features each."""
-    return max(64, _NUMBERS // max(dimension, 1))
+    numbers = _NUMBERS if device.type == "cpu" else _NUMBERS_ELSEWHERE
+    return max(64, numbers // max(dimension, 1))

@@ -76,7 +76,7 @@ class LocalValues:
 
     def refresh(self, factor: RidgeFactor) -> None:
         """Find the variance from a factor, without what rounding has added up."""
-        self.variance = self.table.variance(factor.to(self.table.prior.device))
+        self.variance = self.table.variance(factor)
         self.steps.clear()
 
     def at(self, arms: int | Tensor) -> Tensor:
@@ -93,12 +93,11 @@ class LocalValues:
         """The posterior of coefficients (m,)."""
         theta = coefficients.to(self.table.prior.device)
         mean = self._products(theta)
-        on_device = factor.to(theta.device)
-        variance = self.variance if is_own else self.table.variance(on_device)
+        variance = self.variance if is_own else self.table.variance(factor)
         if not units.is_identity:
             mean = units.center + units.scale * mean
         return ArmPosterior(
-            on_device, theta, units.center, units.scale, mean, variance, on_device, self.table
+            factor, theta, units.center, units.scale, mean, variance, factor, self.table
         )
 
     def _products(self, coefficients: Tensor) -> Tensor:

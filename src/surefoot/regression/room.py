@@ -60,7 +60,7 @@ class Room:
     def fill(self, embedding: Embedding, holder: object) -> None:
         """Features of all arms, computed in blocks."""
         rows, start = self.rows.first(embedding.dimension), 0
-        for part in self.arms.points.split(block_length(embedding.dimension)):
+        for part in self.arms.points.split(block_length(embedding.dimension, rows.device)):
             rows[:, start : start + len(part)] = embedding(part).T
             start += len(part)
         self.holder = holder

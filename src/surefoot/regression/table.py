@@ -21,7 +21,6 @@ from surefoot.regression.local_values import LocalStart, LocalValues
 from surefoot.regression.ridge import RidgeFactor
 
 _AT_ONCE = 2  # steps whose products with all arms are held at once
-_STRIP = 1024  # arms at a time, where the product should stay in the cache
 _EXPLAINED = 1e-9  # of the largest variance, that the features of a complete dictionary may leave
 
 
@@ -85,7 +84,7 @@ class Table(ArmFeatures):
 
     def start(self, factor: RidgeFactor) -> LocalStart:
         """Variance of the arms for a factor."""
-        return LocalStart(self.variance(factor.to(self.prior.device)))
+        return LocalStart(self.variance(factor))
 
     @property
     def columns(self) -> Tensor:
@@ -110,7 +109,7 @@ class Table(ArmFeatures):
     @property
     def blocks(self) -> Iterator[slice]:
         """All arms in blocks, which bound the memory that a computation takes."""
-        step, number = block_length(self.dimension), len(self.points)
+        step, number = block_length(self.dimension, self.prior.device), len(self.points)
         return (slice(start, start + step) for start in range(0, number, step))
 
     def by_blocks(self, function: Callable[[slice], Tensor]) -> Tensor:
@@ -170,15 +169,19 @@ class Table(ArmFeatures):
 
     def variance(self, factor: RidgeFactor) -> Tensor:
         """k(x, x) - ||phi||^2 + ridge phi' V^{-1} phi of all arms (A,)."""
+        factor = factor.to(self.prior.device)
         if self._is_plain:
             return self.by_blocks(lambda arms: self._variance_of(factor, arms))
         # k - ||C k_S||^2 with C'C = T'(I - ridge V^{-1})T: one product instead of two.
         eye = torch.eye(self.dimension, dtype=self.columns.dtype, device=self.columns.device)
         root = cholesky(eye - factor.ridge * factor.inverse)
         product = root.T @ self.transform
-        parts = self.columns.T.split(_STRIP, dim=1)
-        explained = torch.cat([(product @ part).square_().sum(0) for part in parts])
-        return (self.prior - explained).clamp_min_(0.0)
+        columns = self.columns.T
+
+        def left(arms: slice) -> Tensor:
+            return self.prior[arms] - (product @ columns[:, arms]).square_().sum(0)
+
+        return self.by_blocks(left).clamp_min_(0.0)
 
     def _variance_of(self, factor: RidgeFactor, arms: slice) -> Tensor:
         features = self.at(arms)

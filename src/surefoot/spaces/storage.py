@@ -199,7 +199,9 @@ class Rows:
     def _grow(self, number: int) -> None:
         before, length = self._rows.shape
         if self._rows.device.type != "cpu":
-            self._rows = torch.cat([self._rows, self._rows.new_zeros(number - before, length)])
+            wider = self._rows.new_zeros(number, length)
+            wider[:before] = self._rows
+            self._rows = wider
             return
         dtype = np.dtype(_DTYPES[self._storage.precision])
         self._file.truncate(number * length * dtype.itemsize)
