@@ -8,6 +8,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from surefoot._internal.linalg import distances
 from surefoot.beliefs.constraints import CONFIDENT, ConstraintBelief, ConstraintBeliefs
 from surefoot.spaces import Arms, Box
 from surefoot.types import NotReady
@@ -126,7 +127,7 @@ class SafeSet:
     def distance_of(self, points: Tensor) -> Tensor:
         """Distance (n,) of points (n, d) from the nearest one that was measured."""
         measured = self._unit(torch.cat([self.kept, self.broken]))
-        return _distances(self._unit(points), measured).amin(-1)
+        return distances(self._unit(points), measured).amin(-1)
 
     def expanding(self, points: Tensor) -> Tensor:
         """Indices (k,) of the points (n, d) by which the safe set grows: far from all measured."""
@@ -147,7 +148,7 @@ class SafeSet:
 
     def _distance(self, points: Tensor) -> Tensor:
         """Distance (n,) from the nearest point that is known to be safe."""
-        return _distances(self._unit(points), self._unit(self.kept)).amin(-1)
+        return distances(self._unit(points), self._unit(self.kept)).amin(-1)
 
     def _known_kinds(self, points: Tensor) -> Tensor:
         """Mask (n,) of points whose categories and special values were measured."""
@@ -172,11 +173,6 @@ def _category(points: Tensor, group: tuple[int, ...]) -> Tensor:
     """Index (n,) of the category at points (n, d)."""
     encoded = points[:, list(group)]
     return torch.where((encoded == 0.0).all(-1), _INACTIVE, encoded.argmax(-1))
-
-
-def _distances(points: Tensor, others: Tensor) -> Tensor:
-    """Distances (n, m), exactly 0 where two are the same."""
-    return torch.cdist(points, others, compute_mode="donot_use_mm_for_euclid_dist")
 
 
 def _is_among(values: Tensor, known: Tensor) -> Tensor:
