@@ -15,11 +15,16 @@ from sqlalchemy.exc import OperationalError, PendingRollbackError
 from support.study_doubles import Scripted, trials_of
 from surefoot.hyperparameters.student_t_fit import HyperparameterFit
 from surefoot.integrations.optuna import SurefootSampler
-from surefoot.tune import import_table, open_study, run, summarise
+from surefoot.tune import StudyFile, import_table, open_study, run, summarise
+from surefoot.tune.definition import contents
+from surefoot.tune.definition.command_template import CommandTemplate
 from surefoot.tune.measuring.measurement import Failure, Measurement
+from surefoot.tune.measuring.objective import usable_objective
+from surefoot.tune.measuring.setup_commands import set_up
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study import opened_study
 from surefoot.tune.study.location import StorageFailed
+from surefoot.tune.study.opened_study import create_study
 from surefoot.tune.workers.worker_loop import tune
 from surefoot.tune.workers.workers import once_in_a_while
 from surefoot.types import NotReady
@@ -148,3 +153,20 @@ def test_a_message_of_several_processes_is_shown_once():
     now = 40.0
     say("gone")
     assert shown == ["gone", "back", "gone"]
+
+
+def test_commands_and_parameters_of_a_study_file_are_read_once(write_study, monkeypatch):
+    path = write_study(("timeout = 30", 'setup = "true"\nteardown = "true"'))
+    made: Counter[str] = Counter()
+
+    def counted(what: str, function: Callable[..., object]) -> Callable[..., object]:
+        return lambda *given: made.update([what]) or function(*given)
+
+    monkeypatch.setattr(CommandTemplate, "parse", counted("command", CommandTemplate.parse))
+    monkeypatch.setattr(contents, "SearchSpace", counted("space", contents.SearchSpace))
+    study_file = StudyFile.load(path)
+    with usable_objective(study_file, print) as (_, kept):
+        create_study(study_file)
+        with set_up(study_file, kept, Stop(), print):
+            assert made == {"command": 3, "space": 1}
+    assert made == {"command": 3, "space": 1}

@@ -117,9 +117,10 @@ def study_space(
         require = [*space.require, *require]
     if require:
         space = replace(space, require=require)
-    varying = space.varying
-    ordered = replace(varying, scales=dict(sorted(varying.scales.items())))
-    return Declared(ordered, frozenset(space.scales))
+    varying, ordered = space.varying, sorted(space.varying_names)
+    if ordered != [*varying.scales]:
+        varying = replace(varying, scales={name: varying.scales[name] for name in ordered})
+    return Declared(varying, frozenset(space.scales))
 
 
 def _check(search_space: object) -> None:

@@ -13,7 +13,6 @@ from pydantic import Field, model_validator
 from surefoot.integrations.optuna import SearchSpace
 from surefoot.integrations.optuna.search_space import InvalidSpace
 from surefoot.parameters.parameter import InvalidConstraint
-from surefoot.tune.definition.command_template import CommandTemplate
 from surefoot.tune.definition.environment import EnvironmentSection
 from surefoot.tune.definition.fidelity import FidelitySection
 from surefoot.tune.definition.parameters import Parameter
@@ -134,17 +133,17 @@ class Contents(Section):
                     "given with objective.function, which does not get an inactive parameter; "
                     "expected it with a command",
                 )
-        if self.objective.command is not None:
-            CommandTemplate.parse(self.objective.command).check(
+        for key, template in self.objective.templates.items():
+            if key != "objective.command":
+                template.check_fixed()
+                continue
+            template.check(
                 {name: one.examples() for name, one in self.parameters.items()},
                 {name: one.examples() for name, one in variables.items()},
                 observed=scheme.observed,
                 given={name: one.examples() for name, one in given.items()},
                 home=table,
             )
-        for key, line in (("setup", self.objective.setup), ("teardown", self.objective.teardown)):
-            if line is not None:
-                CommandTemplate.parse(line, f"objective.{key}").check_fixed()
         return self
 
     @cached_property
@@ -227,6 +226,7 @@ class Contents(Section):
                     f"objectives.{name}", f"is {what}, too; expected a name of its own"
                 )
 
+    @cached_property
     def space(self) -> SearchSpace:
         """Parameters and given variables, with their conditions, special values and orders."""
         named = {**self.parameters, **self.scheme.given}.items()
@@ -240,7 +240,7 @@ class Contents(Section):
 
     def _checked_space(self) -> SearchSpace:
         try:
-            return self.space()
+            return self.space
         except InvalidSpace as error:
             key = "" if error.table == "scales" else f".{error.table}"
             table = "environment" if error.name in self.scheme.given else "parameters"

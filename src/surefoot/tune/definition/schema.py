@@ -6,11 +6,13 @@ import math
 import re
 import shlex
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from surefoot._internal.estimands import Estimand
+from surefoot.tune.definition.command_template import CommandTemplate
 from surefoot.tune.definition.section import (
     LARGEST_INTEGER,
     Direction,
@@ -126,6 +128,16 @@ class ObjectiveSection(Section):
         """Its command lines by key of the study file, None where there is none."""
         names = ("command", "setup", "teardown")
         return {f"objective.{name}": getattr(self, name) for name in names}
+
+    @cached_property
+    def templates(self) -> dict[str, CommandTemplate]:
+        """Those of its command lines that there are, split into arguments, by key.
+
+        Raises:
+            InvalidCommand: If one cannot be split.
+        """
+        given = ((key, line) for key, line in self.commands.items() if line is not None)
+        return {key: CommandTemplate.parse(line, key) for key, line in given}
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -81,7 +81,7 @@ class StudyFile:
         self.stop = contents.stop
         self.prior = contents.prior
         self.constraints = {name: one.limit() for name, one in contents.constraints.items()}
-        self.space = contents.space()
+        self.space = contents.space
 
     @classmethod
     def load(cls, path: Path | str) -> StudyFile:

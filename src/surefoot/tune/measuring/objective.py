@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
-from surefoot.tune.definition.command_template import CommandTemplate, InvalidCommand
+from surefoot.tune.definition.command_template import InvalidCommand
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.definition.value_name import ValueName
 from surefoot.tune.measuring.command_objective import CommandObjective
@@ -70,9 +70,8 @@ def objective_of(study_file: StudyFile, kept: KeptProcesses) -> Objective:
             list(study_file.reported),
             list(study_file.inactive),
         )
-    template = CommandTemplate.parse(section.command or "")
     return CommandObjective(
-        template,
+        section.templates["objective.command"],
         folder,
         timeout,
         observed,

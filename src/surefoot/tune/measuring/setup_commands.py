@@ -6,7 +6,6 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator
 
-from surefoot.tune.definition.command_template import CommandTemplate
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.kept_processes import KeptProcesses
 from surefoot.tune.measuring.measurement import describe_exit
@@ -28,9 +27,8 @@ class TeardownInterrupted(CommandFailed):
 
 def check_programs(study_file: StudyFile) -> None:
     """Raise `InvalidCommand` unless the programs of `setup` and `teardown` exist."""
-    for name in ("setup", "teardown"):
-        template = _template(study_file, name)
-        if template is not None:
+    for key, template in study_file.objective.templates.items():
+        if key != "objective.command":
             template.check_program(study_file.folder)
 
 
@@ -76,7 +74,7 @@ def _tear_down(study_file: StudyFile) -> None:
 
 
 def _run(study_file: StudyFile, name: str, stop: Stop, kept: KeptProcesses | None) -> None:
-    template = _template(study_file, name)
+    template = study_file.objective.templates.get(f"objective.{name}")
     if template is None:
         return
     try:
@@ -98,8 +96,3 @@ def _run(study_file: StudyFile, name: str, stop: Stop, kept: KeptProcesses | Non
     if code is None:
         raise TeardownInterrupted(f"objective.teardown was interrupted{printed}")
     raise CommandFailed(f"objective.{name} failed: {describe_exit(code)}{printed}")
-
-
-def _template(study_file: StudyFile, name: str) -> CommandTemplate | None:
-    line = getattr(study_file.objective, name)
-    return None if line is None else CommandTemplate.parse(line, f"objective.{name}")

@@ -7,7 +7,7 @@ import importlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -74,7 +74,7 @@ class OpenedStudy:
 
         return summarise(self).html(self.study_file.study.name)
 
-    @property
+    @cached_property
     def study_file(self) -> StudyFile:
         """The checked study file."""
         return self.location.study_file
@@ -237,8 +237,8 @@ def _create_study(location: Location, sampler: BaseSampler | None, worker: int) 
             )
         trials = location.trials(study)
         note = check_compatible(study_file, study, trials, location.label)
-        if study.user_attrs.get(DEFINITION) != definition(study_file):
-            study.set_user_attr(DEFINITION, definition(study_file))
+        if study.user_attrs.get(DEFINITION) != (defined := definition(study_file)):
+            study.set_user_attr(DEFINITION, defined)
     if sampler is None:
         study.sampler = default_sampler(study_file, worker, len(trials))
     return OpenedStudy(location, storage, study, _modelling(study, study_file), note)

@@ -45,17 +45,17 @@ class StudyState:
     asked: Mapping[str, Any] = field(default_factory=dict)
     limits: Mapping[str, float] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def study_file(self) -> StudyFile:
         """The checked study file."""
         return self.opened.study_file
 
-    @property
+    @cached_property
     def finished(self) -> int:
         """Number of rounds: finished trials, except interrupted ones."""
         return sum(map(is_round, self.trials))
 
-    @property
+    @cached_property
     def failed(self) -> int:
         """Number of rounds without a measurement."""
         return sum(map(is_failed_round, self.trials))

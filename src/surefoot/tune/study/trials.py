@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from optuna.exceptions import UpdateFinishedTrialError
@@ -86,7 +86,7 @@ class StudyTrials:
     given: Mapping[str, Any] = field(default_factory=dict)
     _silent: SilentTrials = field(default_factory=SilentTrials, repr=False)
 
-    @property
+    @cached_property
     def study_file(self) -> StudyFile:
         """The checked study file."""
         return self.opened.study_file
