@@ -267,6 +267,47 @@ def risky(design: Any, width: Any = DUAL) -> sf.Optimizer:
     return optimizer
 
 
+SEMS = np.array([0.0, 1.0, 0.0, 0.2, 0.0, 3.0, 0.0, 0.5, 0.0, 1.0])
+
+
+@pytest.mark.parametrize("space", [sf.Arms(GRID), sf.Box([0.0], [1.0])], ids=["arms", "box"])
+@pytest.mark.parametrize("ridge", [NOISE**2, 1.0])
+@pytest.mark.parametrize("dual", [True, False])
+def test_rewards_with_standard_errors_are_weighted(space: Any, ridge: float, dual: bool) -> None:
+    """The bounds of rewards that are divided by what their errors add to the noise."""
+    width = (widths.dual_mixture if dual else widths.analytic_mixture)(NORM, NOISE, DELTA)
+    optimizer = sf.Optimizer(space, KERNEL, ridge=ridge, width=width)
+    where = TOLD.tolist() if isinstance(space, sf.Arms) else GRID[TOLD]
+    optimizer.tell_all(where, REWARDS, sems=SEMS)
+    _, lower, upper = optimizer.belief().ends(torch.from_numpy(GRID))
+
+    w = ridge / (ridge + SEMS**2)
+    R = max(w * (NOISE**2 + SEMS**2)) ** 0.5
+    k = np.exp(-((GRID[TOLD][:, None] - GRID[None]) ** 2).sum(-1) / (2 * SCALE**2))
+    weighted, y = np.sqrt(w)[:, None] * k, np.sqrt(w) * REWARDS
+    K = weighted[:, TOLD] * np.sqrt(w)
+    fit = ridge * y @ np.linalg.solve(K + ridge * np.eye(len(y)), y)
+    radius = (fit + reference.squared_noise(k[:, TOLD], ridge, R, DELTA)) ** 0.5
+    over = shifts(ridge) if dual else [ridge]
+    expected = reference.narrowest(K, weighted, np.ones(len(GRID)), y, radius, NORM, over)
+    for ours, theirs in zip((lower, upper), expected, strict=True):
+        agree(ours, theirs)
+
+
+@pytest.mark.parametrize("width", [widths.chowdhury_gopalan, widths.sketch_determinant])
+def test_widths_count_standard_errors(width: Any) -> None:
+    """With a ridge above the squared noise, errors raise what weighted rewards vary by."""
+
+    def found(sems: np.ndarray) -> float:
+        known = width(NORM, NOISE, DELTA)
+        optimizer = sf.Optimizer(sf.Arms(GRID), KERNEL, ridge=1.0, width=known)
+        optimizer.tell_all(TOLD.tolist(), REWARDS, sems=sems)
+        return optimizer.width - NORM
+
+    grown = max((NOISE**2 + SEMS**2) / (1.0 + SEMS**2)) ** 0.5 / NOISE
+    assert found(SEMS) == pytest.approx(grown * found(0.0 * SEMS), rel=1e-6)
+
+
 @pytest.mark.parametrize("width", [DUAL, widths.srinivas()], ids=["intersection", "symmetric"])
 @pytest.mark.parametrize("design", [sf.Arms(GRID), sf.Box([0.0], [1.0])], ids=["arms", "box"])
 def test_bounds_at_a_location_are_those_at_its_point(design: Any, width: Any) -> None:

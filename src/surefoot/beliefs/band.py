@@ -255,19 +255,21 @@ class ShiftedRegressions:
 
 
 def misfit(sample: Sample, ridge: float) -> float:
-    """ridge y' (K + ridge I)^{-1} y, the least of ||y - g||^2 + ridge ||g||^2."""
+    """ridge y' (K + ridge I)^{-1} y, the least of ||y - g||^2 + ridge ||g||^2, y being weighted."""
+    counts = sample.weighted_counts
     if ridge == sample.factor.ridge:
-        return _ridge_regression(sample, sample.factor)[1]
-    factor = RidgeFactor.of(sample.features, ridge, sample.counts, sample.products)
-    return _ridge_regression(sample, factor)[1]
+        factor = sample.factor_of(counts)
+    else:
+        known = counts if counts.numel() else sample.counts
+        factor = RidgeFactor.of(sample.features, ridge, known, sample.products)
+    return _ridge_regression(sample, sample, factor)[1]
 
 
-def _ridge_regression(sample: Sample, factor: RidgeFactor) -> tuple[Tensor, float]:
-    """V^{-1} Phi'y (m,), standard errors of the rewards aside, and the misfit."""
-    moments = sample.moments(sample.sums)
+def _ridge_regression(rewards: Sample, sample: Sample, factor: RidgeFactor) -> tuple[Tensor, float]:
+    """V^{-1} Phi'y (m,) and the misfit, of the rewards as the regression itself weighs them."""
+    moments = sample.moments(rewards.weighted_sums)
     theta = factor.solve(moments)
-    squares = float(sample.rewards.square().sum())
-    return theta, max(squares - float(moments @ theta), 0.0)
+    return theta, max(rewards.weighted_squares - float(moments @ theta), 0.0)
 
 
 def unexplained(sample: Sample, prior_variance: float) -> float:
@@ -293,8 +295,9 @@ def narrowed(
     others = []
     for regression in regressions:
         shifted = regression.sample(sample.observations, sample.units)
-        theta, left = _ridge_regression(shifted, shifted.factor)
-        square = rule.squared_width(progress, shifted.factor.ridge, left)
+        factor = shifted.factor_of(sample.weighted_counts)
+        theta, left = _ridge_regression(sample, shifted, factor)
+        square = rule.squared_width(progress, factor.ridge, left)
         if square < 0.0:
             if rule.norm_bound is not None:  # else it has yet to reach the norm
                 warn(
@@ -302,5 +305,6 @@ def narrowed(
                     "so `norm_bound` or `noise` is too small, and the bounds do not hold.",
                 )
             return SYMMETRIC
-        others.append((regression.posterior(shifted, Estimate(theta)), math.sqrt(square)))
+        estimate = Estimate(theta, sample.weighted_counts)
+        others.append((regression.posterior(shifted, estimate), math.sqrt(square)))
     return Intersection(others, rule.scale)

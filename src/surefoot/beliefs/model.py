@@ -371,6 +371,7 @@ class Regressor:
             spent=estimate.spent,
             unexplained=cache(partial(unexplained, sample, self.constants.prior_variance)),
             misfit=cache(partial(misfit, sample)),
+            weighted_noise=sample.weighted_noise,
         )
 
     def _effective_dimension(self, posterior: Posterior, observations: Observations) -> float:

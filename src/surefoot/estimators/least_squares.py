@@ -40,11 +40,6 @@ class LeastSquares:
 
     def estimate(self, state: tuple[()], sample: Sample) -> tuple[Estimate, tuple[()]]:
         """The estimate from all rewards, and the next state."""
-        if sample.observations.has_errors:
-            ridge = sample.factor.ridge
-            weights = ridge / (ridge + sample.error_variances)
-            counts = sample.totals(weights)
-            moments = sample.moments(sample.totals(weights * sample.rewards))
-            return Estimate(sample.factor_of(counts).solve(moments), counts), state
-        theta = sample.factor.solve(sample.moments(sample.sums))
-        return Estimate(theta), state
+        counts = sample.weighted_counts
+        theta = sample.factor_of(counts).solve(sample.moments(sample.weighted_sums))
+        return Estimate(theta, counts), state

@@ -76,6 +76,36 @@ class Sample:
             return self.observations.sums.to(self.features.device)
         return self.totals(self.rewards)
 
+    @cached_property
+    def weights(self) -> Tensor:
+        """Weights ridge / (ridge + sem^2) of the rewards (t,) in ridge regression."""
+        return self.factor.ridge / (self.factor.ridge + self.error_variances)
+
+    @cached_property
+    def weighted_counts(self) -> Tensor:
+        """Weight of the rewards at each site (S,); empty where none has a standard error."""
+        none = not self.observations.has_errors
+        return self.features.new_zeros(0) if none else self.totals(self.weights)
+
+    @property
+    def weighted_sums(self) -> Tensor:
+        """Sum of the weighted rewards at each site (S,)."""
+        if not self.observations.has_errors:
+            return self.sums
+        return self.totals(self.weights * self.rewards)
+
+    @cached_property
+    def weighted_squares(self) -> float:
+        """Weighted sum of the squares of the rewards."""
+        squares = self.rewards.square()
+        return float((self.weights * squares if self.observations.has_errors else squares).sum())
+
+    def weighted_noise(self, noise: float) -> float:
+        """Sub-Gaussian constant of the weighted rewards, for one of the noise beside the sems."""
+        if not self.observations.has_errors:
+            return noise
+        return float((self.weights * (noise**2 + self.error_variances)).max().sqrt())
+
     def factor_of(self, counts: Tensor) -> RidgeFactor:
         """V with such a weight of rewards at each site (S,); of all rewards where it is empty."""
         if counts.numel() == 0:

@@ -82,7 +82,8 @@ class SubGaussian(Theorem):
     def squared_noise(self, progress: Progress) -> float:
         """N_t^2 = R^2 (ln det(I + K/lambda) + 2 ln(1/delta)), the determinant from above."""
         logarithm = 2.0 * progress.information_gain + progress.unexplained()
-        return self.noise**2 * (logarithm + 2.0 * math.log(1.0 / self.delta))
+        noise = progress.weighted_noise(self.noise)
+        return noise**2 * (logarithm + 2.0 * math.log(1.0 / self.delta))
 
     def squared_radius(self, progress: Progress) -> float:
         """R_t^2, a bound on ||f - y||^2."""

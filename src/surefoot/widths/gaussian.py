@@ -108,7 +108,8 @@ class chowdhury_gopalan(SubGaussian):  # noqa: N801
 
     def of_theorem(self, progress: Progress) -> float:
         exponent = progress.information_gain + 1.0 + math.log(1.0 / self.delta)
-        return self.norm(progress) + self.noise * math.sqrt(2.0 * exponent / progress.ridge)
+        noise = progress.weighted_noise(self.noise)
+        return self.norm(progress) + noise * math.sqrt(2.0 * exponent / progress.ridge)
 
 
 @dataclass(frozen=True)
@@ -154,7 +155,8 @@ class bkb(SubGaussian):  # noqa: N801
         inflation = (1.0 + self.accuracy) / (1.0 - self.accuracy)
         logarithm = math.log(max(progress.prior_variance * progress.round, 1.0))
         exponent = inflation * logarithm * progress.effective_dimension() + math.log(1 / self.delta)
-        deviation = 2.0 * self.noise * math.sqrt(exponent / progress.ridge)
+        noise = progress.weighted_noise(self.noise)
+        deviation = 2.0 * noise * math.sqrt(exponent / progress.ridge)
         return deviation + projected(self.norm(progress), self.accuracy)
 
 

@@ -30,7 +30,9 @@ class Progress:
         unexplained: Function without arguments that returns tr(K_t - K~_t) / ridge, with K~_t the
             kernel matrix of the features; 0 where these represent the kernel.
         misfit: Function of a regularisation a that returns a y' (K~_t + a I)^{-1} y, the least of
-            ||y - g||^2 + a ||g||^2.
+            ||y - g||^2 + a ||g||^2. Rewards with standard errors are weighted in it.
+        weighted_noise: Function of the sub-Gaussian constant of the noise that returns that of the
+            rewards as they are weighted, standard errors included.
 
     Example:
         >>> import surefoot as sf
@@ -49,6 +51,7 @@ class Progress:
     spent: float = 0.0
     unexplained: Callable[[], float] = lambda: 0.0
     misfit: Callable[[float], float] = lambda ridge: 0.0
+    weighted_noise: Callable[[float], float] = lambda noise: noise
 
 
 def check_width(name: str, width: object) -> None:

@@ -59,7 +59,7 @@ TASKS: Mapping[str, Make] = {
 
 
 def checks(tables: Tables) -> list[Check]:
-    """The default costs nothing under light tails and wins under heavy ones, also at equal widths."""
+    """The default costs nothing under light tails and wins under heavy ones, with one width too."""
     found = [falling(tables, ROBUST)]
     for task, own in by_task(tables).items():
         trials = final(own)
@@ -99,9 +99,9 @@ EXPERIMENTS = [
         says=(
             "The papers do not ask what a method costs whose assumption is not met, or how their "
             "methods perform without known moments. Here TGP-UCB and ATA-GP-UCB are given α, v and "
-            "B; the others are given the kernel only. Widths are compared as much as methods: with the "
-            "same practical width, truncation is competitive, ahead of the default under Gaussian and "
-            "Student-t(3) noise and behind it under heavier tails."
+            "B; the others are given the kernel only. Widths are compared as much as methods: with "
+            "the same practical width, truncation is competitive, ahead of the default under "
+            "Gaussian and Student-t(3) noise and behind it under heavier tails."
         ),
         setting=(
             "Random functions on 100 arms as in figure 1a. GP-UCB and the median of means (9 "
