@@ -178,3 +178,13 @@ def test_lengthscales_are_pooled_in_many_variables_some_categorical(
     ends = [0.0] * (variables + categorical), [1.0] * (variables + categorical)
     box = sf.Box(*ends, choices=[(0, 1)] if categorical else [])
     assert robust_ucb(box)._history.model.hyperparameters.lengthscales == prior
+
+
+@pytest.mark.slow
+def test_a_given_kernel_has_inducing_points_beyond_a_thousand_in_a_box() -> None:
+    points = torch.rand(1100, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    optimizer = sf.algorithms.robust_ucb(
+        sf.Box([0.0, 0.0], [1.0, 1.0]), sf.kernels.matern(1.5, 0.2), ridge=0.01
+    )
+    optimizer.tell_all(points, points.sum(-1).tolist())
+    assert optimizer.belief().posterior.embedding.dimension <= sf.PivotedCholesky().size

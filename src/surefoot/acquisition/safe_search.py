@@ -97,7 +97,7 @@ class SafeSet:
         if self.is_modelled and not self.survives:
             values = min(len(one.margin.observations) for one in self.limits)
             worth, events = max(worth, values * _VALUE), 1
-        explored = worth + _tree_length(self._unit(self.kept))
+        explored = worth + _tree_length(self._unit(self.kept).cpu())
         return explored * (CONFIDENT ** (-1.0 / events) - 1.0)
 
     def candidates(self, space: Arms | Box, generator: torch.Generator) -> Tensor:

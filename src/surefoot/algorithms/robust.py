@@ -31,7 +31,7 @@ from surefoot.acquisition.scores import PolicyState
 from surefoot.algorithms._defaults import has_many_mixed_variables, initial_design_size, placed
 from surefoot.beliefs import Belief, Model
 from surefoot.estimators import Huber, StudentT
-from surefoot.features import Nystrom, PivotedCholesky
+from surefoot.features import Exact, Nystrom, PivotedCholesky
 from surefoot.hyperparameters import GivenHyperparameters, HyperparameterFit
 from surefoot.hyperparameters.earlier import earlier_on
 from surefoot.optimizer import Optimizer
@@ -178,6 +178,7 @@ def robust_ucb(
         space,
         GivenHyperparameters(kernel, 1.0 if ridge is None else ridge, standardise=True),
         risk=risk,
+        features=Exact() if space.seen.finite else Nystrom(PivotedCholesky()),
         estimator=Huber(),
         width=srinivas(scale=scale),
         policy=policy,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 _NUMBERS = 2**17  # at a time: larger arrays are slow to allocate, and leave the cache
-_NUMBERS_ELSEWHERE = 2**25  # which keeps a GPU busy, for 256 MB of its memory
+_NUMBERS_ELSEWHERE = 2**24  # which keeps a GPU busy, for 128 MB of its memory
 
 
 def block_length(dimension: int, device: torch.device) -> int:
