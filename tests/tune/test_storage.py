@@ -270,6 +270,7 @@ class TestEachKind:
 
     def test_what_is_refused_for_now_is_done_again(self, located, monkeypatch):
         monkeypatch.setattr(OUTAGES, "sleep", lambda seconds: None)
+        monkeypatch.setattr(OUTAGES, "ended", OUTAGES.ended)  # as it was, afterwards
         busy = sqlite3.OperationalError("database is locked")
         busy.sqlite_errorcode = sqlite3.SQLITE_BUSY
         outcomes, undone = iter([busy, busy, None]), []

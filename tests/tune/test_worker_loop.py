@@ -227,7 +227,7 @@ def test_a_process_on_a_machine_with_the_same_name_is_not_taken_to_be_gone():
 def test_a_trial_of_another_machine_is_lost_once_its_heartbeat_stops(write_study):
     now = [0.0]
     study_trials = trials_of(write_study(), rounds=3)
-    study_trials = replace(study_trials, _silent=SilentTrials(lambda: now[0]))
+    study_trials = replace(study_trials, _silent=SilentTrials(lambda: now[0], lambda: -math.inf))
     there = {**trial_owner.this_process("another run"), "host": "elsewhere"}
     running_trial(study_trials, there)
     for beat in range(5):  # alive for much longer than the timeout
