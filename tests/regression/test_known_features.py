@@ -107,6 +107,60 @@ def test_when_sites_came_changes_no_bit_and_no_earlier_sample() -> None:
     assert all(torch.equal(rows, then) for rows, then in seen)
 
 
+def joined(embedding: NystromEmbedding, points: torch.Tensor) -> NystromEmbedding:
+    """The embedding with points that join one by one."""
+    for point in points.split(1):
+        feature = embedding.extended(point, point.new_zeros(1, 0))[0]
+        left = float(embedding.residual(point, feature[None]))
+        embedding = embedding.joined(point, feature, left)
+    return embedding
+
+
+def test_joined_features_are_those_of_their_dictionary() -> None:
+    wider = joined(MAP, SITES[6:10])
+    assert (wider.base, wider.dimension) == (6, 10)
+    expected = NystromEmbedding.rooted(KERNEL, SITES[:10])
+    products = [one(SITES) @ one(SITES).T for one in (wider, expected)]
+    torch.testing.assert_close(*products)
+    torch.testing.assert_close(wider.extended(SITES, SITES[:, :0]), wider(SITES))
+
+
+def test_features_that_join_change_no_bit_and_no_earlier_sample() -> None:
+    step_by_step, at_once = KnownFeatures(), KnownFeatures()
+    seen, embedding = [], MAP
+    for number in range(50, 62):
+        weights = 0.5 * COUNTS[:number]
+        if number % 2:
+            embedding = joined(embedding, SITES[number : number + 1])
+        if number == 57:  # the earlier ones go
+            embedding = joined(MAP, SITES[[53, 57]])
+        features, residual = step_by_step.of(embedding, SITES[:number])
+        products = step_by_step.products
+        seen.append((features, features.clone(), residual, residual.clone()))
+        for sums in (products.gram, products.moments):
+            sums(features, COUNTS[:number])
+            sums(features, weights)
+    last, other = at_once.of(embedding, SITES[:61])
+    assert torch.equal(features, last)
+    assert torch.equal(residual, other)
+    torch.testing.assert_close(features, embedding(SITES[:61]))
+    for one in (COUNTS[:61], weights):
+        assert torch.equal(products.gram(features, one), at_once.products.gram(last, one))
+        assert torch.equal(products.moments(features, one), at_once.products.moments(last, one))
+        torch.testing.assert_close(products.gram(features, one), AT_ONCE.gram(features, one))
+    for rows, then, left, before in seen:
+        assert torch.equal(rows, then)
+        assert torch.equal(left, before)
+
+
+def test_another_base_shares_no_features() -> None:
+    wider = joined(MAP, SITES[6:8])
+    assert wider.shared(joined(MAP, SITES[6:9])) == 8
+    assert wider.shared(joined(MAP, SITES[[6, 8]])) == 7
+    assert wider.shared(NystromEmbedding.of(KERNEL, SITES[:8])) == 0
+    assert wider.shared(NystromEmbedding.of(sf.kernels.squared_exponential(0.3), SITES[:6])) == 0
+
+
 @pytest.mark.parametrize(
     "parts",
     [

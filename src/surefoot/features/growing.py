@@ -104,11 +104,5 @@ class Growing:
         if left <= TOLERANCE * table.largest:
             return table
         point = table.points[arm : arm + 1]
-        embedding = table.embedding
-        root = known.new_zeros(number + 1, number + 1)
-        root[:number, :number] = embedding.inverse_root  # type: ignore[attr-defined]
-        root[number, :number] = -(known @ root[:number, :number]) / left**0.5
-        root[number, number] = left**-0.5
-        dictionary = torch.cat([embedding.dictionary, point])  # type: ignore[attr-defined]
-        grown = NystromEmbedding(self.kernel, dictionary, root)
+        grown = table.embedding.joined(point, known, left)  # type: ignore[attr-defined]
         return table.joined(grown, point, known, left, self.members[:number])

@@ -15,6 +15,7 @@ from surefoot._internal.brief import brief
 from surefoot._internal.linalg import cholesky, pivoted_cholesky, pivoted_root
 from surefoot.kernels.closed_form import closed_form_to, constant_diagonal
 from surefoot.regression.draws import Path, ResidualDraw
+from surefoot.regression.embedding import Embedding
 from surefoot.types import InvalidInput
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class NystromEmbedding:
         kernel: The prior covariance.
         dictionary: Points (m, d), linearly independent in the RKHS under the triangular root.
         inverse_root: L^{-1} (m, m), or the symmetric (K_S^{1/2})^+ (`symmetric`).
+        joints: Rows (j + 1,) of L of the last points, which joined one by one.
 
     Example:
         >>> import torch
@@ -51,6 +53,7 @@ class NystromEmbedding:
     kernel: Kernel
     dictionary: Tensor
     inverse_root: Tensor
+    joints: tuple[Tensor, ...] = ()
 
     __repr__ = brief
 
@@ -130,6 +133,63 @@ class NystromEmbedding:
         kept = values > _NULL * float(values[-1])
         powers = torch.where(kept, values, 1.0).rsqrt() * kept
         return cls(kernel, dictionary, (vectors * powers) @ vectors.T)
+
+    def joined(self, point: Tensor, feature: Tensor, left: float) -> NystromEmbedding:
+        """The embedding with one more point, which adds a feature to those that there are.
+
+        Args:
+            point: The point (1, d).
+            feature: Its features (m,).
+            left: Its residual variance, above 0.
+
+        Returns:
+            The embedding of m + 1 features.
+        """
+        number, scale = self.dimension, left**0.5
+        root = feature.new_zeros(number + 1, number + 1)
+        root[:number, :number] = self.inverse_root
+        root[number, :number] = -(feature @ self.inverse_root) / scale
+        root[number, number] = 1.0 / scale
+        joint = torch.cat([feature, feature.new_tensor([scale])])
+        dictionary = torch.cat([self.dictionary, point])
+        return NystromEmbedding(self.kernel, dictionary, root, (*self.joints, joint))
+
+    @property
+    def base(self) -> int:
+        """Number of the points that did not join."""
+        return self.dimension - len(self.joints)
+
+    def shared(self, other: Embedding) -> int:
+        """Number of the first features that are those of another map."""
+        if not isinstance(other, NystromEmbedding) or other.kernel is not self.kernel:
+            return 0
+        base, most = self.base, min(self.dimension, other.dimension)
+        if base != other.base or not torch.equal(self.dictionary[:base], other.dictionary[:base]):
+            return 0
+        if not torch.equal(self.inverse_root[:base, :base], other.inverse_root[:base, :base]):
+            return 0
+        same = (self.dictionary[base:most] == other.dictionary[base:most]).all(-1)
+        return base + int(same.long().cumprod(0).sum())
+
+    def extended(self, points: Tensor, known: Tensor) -> Tensor:
+        """Features (n, m) of points (n, d), of which the first (n, k) are known; k may be 0."""
+        if known.shape[1] < self.base:
+            known = self.first(points)
+        first = known.shape[1]
+        features = known.new_empty(len(points), self.dimension)
+        features[:, :first] = known
+        for one in range(first, self.dimension):
+            joint = self.joints[one - self.base]
+            values = kernels.block(self.kernel, points, self.dictionary[one : one + 1])[:, 0]
+            features[:, one] = (values - features[:, :one].contiguous() @ joint[:-1]) / joint[-1]
+        return features
+
+    @cached_property
+    def first(self) -> NystromEmbedding:
+        """The embedding without the points that joined, its root row by row."""
+        base = self.base
+        root = self.inverse_root[:base, :base].contiguous()
+        return NystromEmbedding(self.kernel, self.dictionary[:base], root)
 
     @property
     def dimension(self) -> int:

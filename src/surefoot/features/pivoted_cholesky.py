@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 
 _WORK = 2**31  # products of a number of points with the square of that in the dictionary
+_STAYS = 0.01  # share of the points that may be new before the greedy choice is made again
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,8 @@ class PivotedCholesky:
 
     While there are no more than `size` distinct points this is the exact Gaussian process. Beyond,
     four fifths of the dictionary are the greedy choice by residual variance, and the rest takes in
-    every new point; when it is full, all of it is chosen again. With n distinct points there are at
+    every new point; when it is full, all of it is chosen again, or, while less than 1 % of the
+    points are new, its older half goes. With n distinct points there are at
     most (2^31 / n)^(1/2) in the dictionary, so that from then on a round takes no longer: for the
     default size, from 2,048 points on.
 
@@ -70,43 +72,82 @@ class PivotedCholesky:
 
 @dataclass(eq=False)
 class _GreedyDictionary:
-    """The dictionary for so many sites follows from the one before and the sites since then."""
+    """The dictionary for so many sites follows from the one before and the sites since then.
+
+    Args:
+        kernel: The prior covariance.
+        size: Largest number of points.
+        chosen: The dictionary (m, d), in order.
+        chosen_sites: Number of sites for which it is.
+        base: How many of its points were chosen together.
+        base_sites: Number of sites then.
+    """
 
     kernel: Kernel = field(metadata={"saved": False})
     size: int
-    before: Tensor = field(default_factory=lambda: torch.zeros(0, 0, dtype=torch.float64))
-    before_sites: int = 0
     chosen: Tensor = field(default_factory=lambda: torch.zeros(0, 0, dtype=torch.float64))
     chosen_sites: int = 0
+    base: int = 0
+    base_sites: int = 0
     _embedding: NystromEmbedding | None = field(default=None, metadata={"saved": False})
-    _rooted: NystromEmbedding | None = field(default=None, metadata={"saved": False})
 
     def update(self, pull: Pull) -> None:
         """Sites are counted where they are given."""
 
     def embedding(self, sites: Tensor) -> NystromEmbedding:
-        if len(sites) != self.chosen_sites:
-            self.before_sites, self.before = self.chosen_sites, self.chosen
-            self._embedding = None
-        if self._embedding is None:
-            self._embedding = self._choose(sites)
-            self.chosen_sites, self.chosen = len(sites), self._embedding.dictionary
-        return self._embedding
+        number = len(sites)
+        if number <= self.size:
+            if self._embedding is None or number != self.chosen_sites:
+                self._take(NystromEmbedding.of(self.kernel, sites), 0, 0, number)
+            return self._embedding  # type: ignore[return-value]
+        if self.base and self._embedding is None:  # after loading
+            self._embedding = self._with(
+                self._rooted(self.chosen[: self.base]), self.chosen[self.base :]
+            )
+        if not self.base:
+            self._choose(sites)
+        elif number > self.chosen_sites:
+            self._follow(sites)
+        return self._embedding  # type: ignore[return-value]
 
-    def _choose(self, sites: Tensor) -> NystromEmbedding:
-        fresh = len(sites) - self.before_sites
-        if len(sites) <= self.size:
-            return NystromEmbedding.of(self.kernel, sites)
-        most = min(self.size, math.ceil((_WORK / len(sites)) ** 0.5))
-        if not len(self.before) or len(self.before) + fresh > most:
-            return NystromEmbedding.of(self.kernel, sites, rank=max(1, most * 4 // 5))
-        embedding = self._rooted
-        if embedding is None or not torch.equal(embedding.dictionary, self.before):
-            embedding = NystromEmbedding.rooted(self.kernel, self.before)
-        for point in sites[self.before_sites :].split(1):
-            residual = embedding.residual(point, embedding(point))
-            if float(residual) > TOLERANCE * float(kernels.diagonal(self.kernel, point)):
-                dictionary = torch.cat([embedding.dictionary, point])
-                embedding = NystromEmbedding.rooted(self.kernel, dictionary)
-        self._rooted = embedding
+    def _follow(self, sites: Tensor) -> None:
+        """Take in the sites since the last time."""
+        new, number = sites[self.chosen_sites :], len(sites)
+        room = self._most(number) - self.base
+        joined = self.chosen[self.base :]
+        if len(joined) + len(new) <= room:
+            embedding = self._with(self._embedding, new)  # type: ignore[arg-type]
+        elif number > (1.0 + _STAYS) * self.base_sites:
+            self._choose(sites)
+            return
+        else:
+            latest = torch.cat([joined, new])
+            embedding = self._with(self._embedding.first, latest[len(latest) - room // 2 :])  # type: ignore[union-attr]
+        self._take(embedding, self.base, self.base_sites, number)
+
+    def _choose(self, sites: Tensor) -> None:
+        """Choose all of it by residual variance, and leave room for what comes."""
+        rank = max(1, self._most(len(sites)) * 4 // 5)
+        found = self._rooted(NystromEmbedding.of(self.kernel, sites, rank=rank).dictionary)
+        self._take(found, found.dimension, len(sites), len(sites))
+
+    def _most(self, sites: int) -> int:
+        return min(self.size, math.ceil((_WORK / sites) ** 0.5))
+
+    def _rooted(self, points: Tensor) -> NystromEmbedding:
+        return NystromEmbedding.rooted(self.kernel, points).first
+
+    def _with(self, embedding: NystromEmbedding, points: Tensor) -> NystromEmbedding:
+        """The embedding with the points that join, as far as it does not represent them."""
+        for row in points:
+            point = row[None]
+            feature = embedding.extended(point, point.new_zeros(1, 0))[0]
+            prior = float(kernels.diagonal(self.kernel, point))
+            left = prior - float(feature.square().sum())
+            if left > TOLERANCE * prior:
+                embedding = embedding.joined(point, feature, left)
         return embedding
+
+    def _take(self, embedding: NystromEmbedding, base: int, base_sites: int, sites: int) -> None:
+        self._embedding, self.chosen, self.chosen_sites = embedding, embedding.dictionary, sites
+        self.base, self.base_sites = base, base_sites

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
 
 import torch
@@ -40,25 +41,35 @@ class ByBlocks:
     """Sums over blocks of sites, found again only where a weight or value has changed.
 
     Of each block the last two are known: beside those of all pulls, those of a robust estimate.
+    Features that joined one by one enter one by one, from copies of the same layout, so that no bit
+    depends on when they did.
 
     Args:
         length: Sites in a block; only the last may have fewer.
+        base: Features that did not join.
     """
 
     length: int
+    base: int
     _grams: list[_Recent] = field(default_factory=list)
     _moments: list[_Recent] = field(default_factory=list)
 
     def gram(self, features: Tensor, weights: Tensor) -> Tensor:
-        return self._sum(self._grams, AT_ONCE.gram, features, weights, features.shape[1:] * 2)
+        return self._sum(self._grams, _joined_gram, features, weights, features.shape[1:] * 2)
 
     def moments(self, features: Tensor, values: Tensor) -> Tensor:
-        return self._sum(self._moments, AT_ONCE.moments, features, values, features.shape[1:])
+        return self._sum(self._moments, _joined_moments, features, values, features.shape[1:])
+
+    def of_first(self, number: int) -> ByBlocks:
+        """The same for the first features, or for these and others that join."""
+        grams = [one.of_first(lambda gram: gram[:number, :number]) for one in self._grams]
+        moments = [one.of_first(lambda moments: moments[:number]) for one in self._moments]
+        return ByBlocks(self.length, self.base, grams, moments)
 
     def _sum(
         self,
         known: list[_Recent],
-        product: Callable[[Tensor, Tensor], Tensor],
+        joined: Callable[[Tensor, Tensor, int, Tensor | None], Tensor],
         features: Tensor,
         weights: Tensor,
         shape: tuple[int, ...],
@@ -68,23 +79,48 @@ class ByBlocks:
         for index, (rows, own) in enumerate(blocks):
             if index == len(known):
                 known.append(_Recent())
-            total += known[index].get(product, rows, own)
+            total += known[index].get(partial(joined, rows, own, self.base), own)
         return total
 
 
 class _Recent:
     """The products of a block with the weights that came last."""
 
-    def __init__(self) -> None:
-        self._known: list[tuple[Tensor, Tensor]] = []  # weights and product, the latest first
+    def __init__(self, known: Sequence[tuple[Tensor, Tensor]] = ()) -> None:
+        self._known = list(known)  # weights and product, the latest first
 
-    def get(
-        self, product: Callable[[Tensor, Tensor], Tensor], rows: Tensor, weights: Tensor
-    ) -> Tensor:
-        for place, one in enumerate(self._known):
-            if torch.equal(one[0], weights):
-                self._known.insert(0, self._known.pop(place))
-                return one[1]
-        found = product(rows, weights)
-        self._known = [(weights.clone(), found), *self._known[:1]]
+    def of_first(self, part: Callable[[Tensor], Tensor]) -> _Recent:
+        return _Recent([(weights, part(product)) for weights, product in self._known])
+
+    def get(self, product: Callable[[Tensor | None], Tensor], weights: Tensor) -> Tensor:
+        """The product, from one that is known for the same weights and the first features."""
+        at = (place for place, one in enumerate(self._known) if torch.equal(one[0], weights))
+        place = next(at, len(self._known))
+        before = self._known.pop(place) if place < len(self._known) else (weights.clone(), None)
+        found = product(before[1])
+        self._known = [(before[0], found), *self._known[:1]]
         return found
+
+
+def _joined_gram(rows: Tensor, weights: Tensor, base: int, known: Tensor | None) -> Tensor:
+    """F' diag(weights) F of a block, given that of its first features."""
+    if known is None:
+        known = AT_ONCE.gram(rows[:, :base].contiguous(), weights)
+    first, number = len(known), rows.shape[1]
+    if first == number:
+        return known
+    gram = rows.new_empty(number, number)
+    gram[:first, :first] = known
+    for one in range(first, number):
+        side = rows[:, : one + 1].contiguous().T @ (weights * rows[:, one])
+        gram[one, : one + 1] = gram[: one + 1, one] = side
+    return gram
+
+
+def _joined_moments(rows: Tensor, values: Tensor, base: int, known: Tensor | None) -> Tensor:
+    """F' values of a block, given that of its first features."""
+    if known is None:
+        known = AT_ONCE.moments(rows[:, :base].contiguous(), values)
+    later = rows[:, len(known) :].T.contiguous()
+    others = [(one @ values).reshape(1) for one in later]
+    return torch.cat([known, *others]) if others else known
