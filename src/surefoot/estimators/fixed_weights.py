@@ -34,7 +34,7 @@ class SubGaussianSum:
     r"""The sum itself, for noise of sub-Gaussian constant R: error :math:`R\|w\|_2\sqrt{2L}`.
 
     Args:
-        noise: Sub-Gaussian constant R, in reward units.
+        noise: Sub-Gaussian constant R of the rewards, standard errors included, in reward units.
 
     Raises:
         InvalidInput: If it is negative.
