@@ -120,7 +120,7 @@ class Guarded:
         >>> import surefoot as sf
         >>> space, kernel = sf.Arms([[0.0], [0.5], [1.0]]), sf.kernels.squared_exponential(0.2)
         >>> width = sf.widths.dual_mixture(norm_bound=2.0, noise=0.1)
-        >>> guarded = sf.acquisition.Guarded(slack=4.0)
+        >>> guarded = sf.acquisition.Guarded(slack=1.0)
         >>> optimizer = sf.Optimizer(space, kernel, width=width, policy=guarded, ridge=0.01)
         >>> _ = optimizer.tell_all([0, 2], [1.0, 1.0])
         >>> optimizer.ask().arm
@@ -128,7 +128,7 @@ class Guarded:
     """
 
     policy: Policy | ScoreRule = field(default_factory=UpperConfidenceBound)
-    slack: float = 4.0
+    slack: float = 9.0
     heuristic: Width = field(default_factory=srinivas)
     lacing: Lacing = "prob"
     bounds: Callable[[Belief], Belief] = field(default_factory=OwnBounds)

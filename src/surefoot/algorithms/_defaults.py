@@ -67,7 +67,7 @@ def bounds_or_heuristic(
     return dual_mixture(norm_bound, noise, delta, scale)
 
 
-def optimism(*, proved: bool, delta: float, lacing: Lacing = "prob", slack: float = 4.0) -> Policy:
+def optimism(*, proved: bool, delta: float, lacing: Lacing = "prob", slack: float = 9.0) -> Policy:
     """The upper confidence bound: where bounds are proved, a narrow one that they guard."""
     policy = ScorePolicy(lacing=lacing)
     return Guarded(policy, slack, srinivas(delta), lacing) if proved else policy

@@ -43,7 +43,7 @@ def bkb(
     first arm is drawn uniformly. On a `Box` the next point is found by gradients through the
     sketch, from many starts. The bounds are proved, and points are chosen by the narrower width
     `widths.srinivas(delta)` as long as they certify it (`acquisition.Guarded`): the regret of a
-    round is at most 5 times the distance of the bounds. The theorem on the sum is for the theory's
+    round is at most 10 times the distance of the bounds. The theorem on the sum is for the theory's
     `oversampling` and `widths.bkb`.
 
     Args:

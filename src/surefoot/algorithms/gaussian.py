@@ -39,7 +39,7 @@ def gp_ucb(
     a heuristic, that of Srinivas et al. for a single point; for a simultaneous bound over D arms
     under a Gaussian process prior pass `delta` / D. With `noise` the bounds are proved, and points
     are chosen by that heuristic as long as they certify it (`acquisition.Guarded`): regret is that
-    of the heuristic in practice, and at most 5 times the bound of the theorem.
+    of the heuristic in practice, and at most 10 times the bound of the theorem.
 
     Args:
         space: `Arms` or `Box`.

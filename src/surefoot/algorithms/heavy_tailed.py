@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
 
 # Bounds that widen with t keep every arm open: each is pulled 1 / (1 + 2 slack)^2 times as often as
-# the best one, whatever the heuristic knows. With 4 that is the regret after 20,000 rounds.
+# the best one, whatever the heuristic knows.
 _TRUNCATED_SLACK = 19.0
 
 

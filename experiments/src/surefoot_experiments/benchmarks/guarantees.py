@@ -58,6 +58,9 @@ EXACT: Mapping[str, Bounds] = {
     "AMM": Bounds(lambda it: sf.widths.analytic_mixture(it.norm, it.noise, DELTA)),
     "DMM": Bounds(lambda it: sf.widths.dual_mixture(it.norm, it.noise, DELTA)),
     "DMM, guarding": Bounds(
+        lambda it: sf.widths.dual_mixture(it.norm, it.noise, DELTA), policy=Guarded(slack=4.0)
+    ),
+    "DMM, guarding, slack 9": Bounds(
         lambda it: sf.widths.dual_mixture(it.norm, it.noise, DELTA), policy=Guarded()
     ),
     "heuristic": Bounds(lambda it: sf.widths.srinivas(DELTA)),
@@ -67,7 +70,7 @@ SKETCHED: Mapping[str, Bounds] = {
     "sketch determinant": Bounds(lambda it: sf.widths.sketch_determinant(it.norm, it.noise, DELTA)),
     "DMM": Bounds(lambda it: sf.widths.dual_mixture(it.norm, it.noise, DELTA)),
     "DMM, guarding": Bounds(
-        lambda it: sf.widths.dual_mixture(it.norm, it.noise, DELTA), policy=Guarded()
+        lambda it: sf.widths.dual_mixture(it.norm, it.noise, DELTA), policy=Guarded(slack=4.0)
     ),
     "as published": Bounds(lambda it: as_published.BKB(it.norm, it.noise, DELTA)),
 }
@@ -83,7 +86,9 @@ TRUNCATED: Mapping[str, Bounds] = {
         lambda it: sf.widths.truncated_uniform(it.moment, it.norm, DELTA), _truncation
     ),
     "proposition 3, guarding": Bounds(
-        lambda it: sf.widths.truncated_uniform(it.moment, it.norm, DELTA), _truncation, Guarded()
+        lambda it: sf.widths.truncated_uniform(it.moment, it.norm, DELTA),
+        _truncation,
+        Guarded(slack=4.0),
     ),
     "proposition 3, guarding, slack 19": Bounds(
         lambda it: sf.widths.truncated_uniform(it.moment, it.norm, DELTA),
@@ -158,10 +163,10 @@ deviation R unless said otherwise, and the ridge its variance (1 for TGP-UCB). V
 quantile of level {level} over ten equally likely environments; BKB draws each pull with an
 oversampling of 5; TGP-UCB is told the second moment of the rewards (Student-t(3) has the scale
 0.3), and *proposition 4* is truncation by leverage. *guarding*: the choice is the heuristic's as
-long as the bounds certify it (`Guarded`, slack 4 unless said otherwise), so that the regret is at
-most 1 + slack times the bound of the theorem. **of random arms** is the regret as a share of that
-of uniform pulls, **of the heuristic** as a share of that of the last row of the task, on the same
-functions.
+long as the bounds certify it (`Guarded`, slack 4; the defaults are 9, and 19 for TGP-UCB), so that
+the regret is at most 1 + slack times the bound of the theorem. **of random arms** is the regret as
+a share of that of uniform pulls, **of the heuristic** as a share of that of the last row of the
+task, on the same functions.
 
 **failed** counts the runs in which f was outside of the bounds anywhere, seen every {look} rounds,
 with the exact 95 % interval of the share. With a theorem the share is at most delta; *heuristic*
