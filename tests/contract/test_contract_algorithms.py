@@ -156,3 +156,21 @@ def test_a_run_goes_on_from_its_file(name: str, tmp_path: Path) -> None:
     if "fidelity" not in name:  # whose levels are no values to draw
         assert all(bool(torch.isfinite(one).all()) for one in numbers(optimizer.belief()).values())
     assert play(loaded, 2, effects) == play(optimizer, 2, effects)
+
+
+@pytest.mark.slow
+def test_what_a_user_passes_may_be_in_the_memory_of_a_cpu() -> None:
+    optimizer, part = RUNS["default"](seed=1, device=DEVICE), sf.Box([0.0, 0.0], [0.5, 0.4])
+    play(optimizer, 4, effects=False)
+    for found in (
+        optimizer.ask(within=part),
+        optimizer.recommend(within=part),
+        optimizer.ask(arms=POINTS[:5]),
+        optimizer.ask(within=box().given({0: 0.3})),
+    ):
+        assert found.point.device.type == DEVICE.type
+    belief = optimizer.belief()
+    for one in (*belief.predict(POINTS[:3]), belief.draws(POINTS[:3], 2)):
+        assert bool(torch.isfinite(one).all())
+    optimizer.tell_all(POINTS[:3], [1.0, 2.0, 3.0])
+    assert len(belief.conditioned(POINTS[:2], [1.0, 2.0]).observations) == 6

@@ -96,6 +96,7 @@ def part_of(
         raise InvalidInput(f"`{name}` came with `Arms`, expected a `Box`{also}.")
     part = design.names.part(design, within) if isinstance(within, Mapping) else within
     inside = isinstance(part, Box) and part.dimension == design.dimension
+    part = part.to(design.lower.device) if inside else part
     if not inside or not (design.contains(part.lower) and design.contains(part.upper)):
         raise InvalidInput(
             f"`{name}` is {checks.shown(within)}, expected a part of the space such as "

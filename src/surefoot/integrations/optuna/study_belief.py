@@ -334,8 +334,7 @@ class StudyBelief:
         state, belief = PolicyState(torch.Generator().manual_seed(0)), self.belief
         if given:
             part = self.encoding.named.part(self.encoding.box, given)
-            on_device = part.to(belief.space.design.lower.device)
-            belief = replace(belief, space=part_of(belief.space, on_device))
+            belief = replace(belief, space=part_of(belief.space, part))
         best = self.encoding.decode(recommend(belief, self.by, state).point)
         return [self.assess({**best, **given})]
 
