@@ -24,8 +24,8 @@ from surefoot.tune.stopping import Stop
 
 pytestmark = pytest.mark.slow
 
-SERVER = "echo $$ > server.pid; trap 'echo stopped in order >> log; exit' TERM; "
-SERVER += "while :; do sleep 0.05; done"
+SERVER = "trap 'echo stopped in order >> log; exit' TERM; echo $$ > server.pid; "
+SERVER += "while :; do sleep 0.02; done"
 
 
 def server_pid(folder: Path) -> int:
@@ -60,7 +60,7 @@ def run(path: Path) -> str:
     return console.file.getvalue()
 
 
-STARTS = "setsid sh server.sh & sleep 0.2"
+STARTS = "rm -f server.pid; setsid sh server.sh & until [ -s server.pid ]; do sleep 0.01; done"
 NEEDS = "kill -0 $(cat server.pid) && echo $1"
 
 
@@ -100,7 +100,7 @@ def test_what_teardown_does_not_end_is_ended_with_the_run(study, tmp_path):
 
 
 def test_a_server_that_the_command_restarts_is_kept_if_the_study_file_says_so(study, tmp_path):
-    restart = "kill $(cat server.pid); sleep 0.2; setsid sh server.sh & sleep 0.2; echo $1"
+    restart = f"kill $(cat server.pid); {STARTS}; echo $1"
     path = study(setup=STARTS, bench=f"{NEEDS} || exit 1\n{restart}", keep=True)
     run(path)
     assert [trial.state.name for trial in open_study(path).study.trials] == ["COMPLETE"] * 3
