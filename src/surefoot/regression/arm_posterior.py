@@ -161,13 +161,13 @@ class ArmPosterior(AtArms):
         if among is not None:
             self._compute(bounds, among)
             return int(among[bounds.score[among].argmax()])
-        number = _FIRST
+        score = bounds.score
+        number = _FIRST if score.is_cpu else len(score)  # a GPU computes all in the time of a few
         while True:
-            top = int(bounds.score.argmax())
+            top = int(score.argmax())
             if int(bounds.computed_at[top]) == self.pulled:
                 return top
-            stale = bounds.score.topk(min(number, len(bounds.score))).indices
-            self._compute(bounds, stale)
+            self._compute(bounds, _highest(score, number))
             number *= 4
 
     def bound_of(self, arm: int, width: float) -> float:
@@ -249,3 +249,10 @@ class ArmPosterior(AtArms):
             deviation = (self._start_in_reward_units[some] - fallen).clamp_min_(0.0).sqrt_()
             bounds.score[some] = self.mean_of_arms[some] + bounds.width * deviation
         bounds.computed_at[arms] = self.pulled
+
+
+def _highest(score: Tensor, number: int) -> Tensor:
+    """Indices (n,) of the highest scores, or of all where there are no more."""
+    if number < len(score):
+        return score.topk(number).indices
+    return torch.arange(len(score), device=score.device)
