@@ -44,13 +44,13 @@ def paired() -> sf.Joint:
     return sf.Joint(sf.Arms(POINTS[:, :1]), VALUES)
 
 
-proved = {"noise": 0.1, "norm_bound": 2.0}
-default = partial(sf.algorithms.robust_ucb, initial=3)
+PROVED = {"noise": 0.1, "norm_bound": 2.0}
+DEFAULT = partial(sf.algorithms.robust_ucb, initial=3)
 RUNS: dict[str, Callable[..., sf.Optimizer]] = {
-    "gp-ucb": partial(sf.algorithms.gp_ucb, arms(), KERNEL, **proved),
-    "gp-ucb in a box": partial(sf.algorithms.gp_ucb, box(), KERNEL, **proved),
-    "gp-ts": partial(sf.algorithms.gp_ts, arms(), KERNEL, **proved),
-    "gp-ts in a box": partial(sf.algorithms.gp_ts, box(), KERNEL, **proved),
+    "gp-ucb": partial(sf.algorithms.gp_ucb, arms(), KERNEL, **PROVED),
+    "gp-ucb in a box": partial(sf.algorithms.gp_ucb, box(), KERNEL, **PROVED),
+    "gp-ts": partial(sf.algorithms.gp_ts, arms(), KERNEL, **PROVED),
+    "gp-ts in a box": partial(sf.algorithms.gp_ts, box(), KERNEL, **PROVED),
     "tgp-ucb": partial(sf.algorithms.tgp_ucb, arms(), KERNEL, moment=MOMENT),
     "ata, fourier": partial(sf.algorithms.ata_gp_ucb, arms(), SMOOTH, moment=MOMENT, nodes=6),
     "ata, nystrom": partial(
@@ -70,7 +70,7 @@ RUNS: dict[str, Callable[..., sf.Optimizer]] = {
     "bkb in a box": partial(sf.algorithms.bkb, box(), KERNEL, noise=0.1, oversampling=3.0),
     "bbkb": partial(sf.algorithms.bbkb, arms(), KERNEL, noise=0.1, oversampling=3.0),
     "ada-bkb": partial(sf.algorithms.ada_bkb, box(), KERNEL, noise=0.1, norm_bound=2.0),
-    "v-ucb": partial(sf.algorithms.v_ucb, joint(), SMOOTH, level=0.3, **proved),
+    "v-ucb": partial(sf.algorithms.v_ucb, joint(), SMOOTH, level=0.3, **PROVED),
     "v-ucb on arms": partial(sf.algorithms.v_ucb, paired(), SMOOTH, level=0.3, ridge=0.1),
     "v-ucb, a density": partial(sf.algorithms.v_ucb, density(), SMOOTH, level=0.3, ridge=0.1),
     "v-ucb, surrogates": partial(
@@ -81,30 +81,30 @@ RUNS: dict[str, Callable[..., sf.Optimizer]] = {
     "stable-opt": partial(sf.algorithms.stable_opt, joint(), SMOOTH, ridge=0.1),
     "cvar-ucb": partial(sf.algorithms.cvar_ucb, joint(), SMOOTH, level=0.3, ridge=0.1),
     "cvar-ts": partial(sf.algorithms.cvar_ts, joint(), SMOOTH, level=0.3, ridge=0.1),
-    "default": partial(default, box()),
-    "default on arms": partial(default, arms()),
-    "default, mixed": partial(default, mixed()),
-    "default, given kernel": partial(default, box(), KERNEL, ridge=0.1),
+    "default": partial(DEFAULT, box()),
+    "default on arms": partial(DEFAULT, arms()),
+    "default, mixed": partial(DEFAULT, mixed()),
+    "default, given kernel": partial(DEFAULT, box(), KERNEL, ridge=0.1),
     "default, bounds not integrated": partial(
-        default, box(), policy=sf.acquisition.UpperConfidenceBound(integrated=False)
+        DEFAULT, box(), policy=sf.acquisition.UpperConfidenceBound(integrated=False)
     ),
-    "default, draws": partial(default, box(), policy=sf.acquisition.ThompsonSampling()),
+    "default, draws": partial(DEFAULT, box(), policy=sf.acquisition.ThompsonSampling()),
     "default, improvement": partial(
-        default, box(), policy=sf.acquisition.NoisyExpectedImprovement()
+        DEFAULT, box(), policy=sf.acquisition.NoisyExpectedImprovement()
     ),
-    "default, a guess": partial(default, box(), guess=box().given({0: 0.3})),
-    "default, a mean": partial(default, box(), estimand="mean"),
-    "default, CVaR": partial(default, joint(), risk=sf.CVaR(0.4)),
+    "default, a guess": partial(DEFAULT, box(), guess=box().given({0: 0.3})),
+    "default, a mean": partial(DEFAULT, box(), estimand="mean"),
+    "default, CVaR": partial(DEFAULT, joint(), risk=sf.CVaR(0.4)),
     "default, a fidelity": partial(
-        default, sf.Box([0.0], [1.0]), fidelity=sf.Fidelity([1.0, 4.0], cost=[1.0, 4.0])
+        DEFAULT, sf.Box([0.0], [1.0]), fidelity=sf.Fidelity([1.0, 4.0], cost=[1.0, 4.0])
     ),
-    "default, observed": partial(default, joint(observed=True), risk=sf.Mean()),
-    "default, a limit": partial(default, box(), outcomes={"load": sf.Constraint(maximum=1.2)}),
+    "default, observed": partial(DEFAULT, joint(observed=True), risk=sf.Mean()),
+    "default, a limit": partial(DEFAULT, box(), outcomes={"load": sf.Constraint(maximum=1.2)}),
     "default, safe": partial(
-        default, box(), outcomes={"load": sf.Constraint(maximum=1.2, safe=True)}
+        DEFAULT, box(), outcomes={"load": sf.Constraint(maximum=1.2, safe=True)}
     ),
     "default, two objectives": partial(
-        default, box(), outcomes={"cost": sf.Objective(maximise=False)}
+        DEFAULT, box(), outcomes={"cost": sf.Objective(maximise=False)}
     ),
 }
 ROUNDS = 6
