@@ -149,3 +149,12 @@ def test_a_guess_is_not_contradicted_by_force():
         for guess in (None, SQUARE.given({0: 0.3}))
     ]
     assert [isinstance(policy, ForcedExploration) for policy in policies] == [True, False]
+
+
+@pytest.mark.parametrize(("number", "explores"), [(40, True), (2049, False)])
+def test_a_long_search_is_left_to_the_other_policy(number: int, explores: bool) -> None:
+    """All distances would cost more than its choice."""
+    optimizer = staying(features=sf.Dictionary(CENTER.unsqueeze(0)))
+    around = torch.rand(number, 2, generator=torch.Generator().manual_seed(0)).double()
+    optimizer.tell_all(CENTER + 0.05 * SQUARE.span * around, [0.0] * number)
+    assert is_far(optimizer.ask()) is explores

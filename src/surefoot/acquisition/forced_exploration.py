@@ -22,6 +22,7 @@ _RATE = 0.5  # queries near others for each exploration so far, after which the 
 _DRAWN = 64  # candidates
 _ANYWHERE = 512  # points by whose distances these are compared
 _CHUNK = 1024  # sites whose distances are computed at once
+_MOST = 2048  # sites up to which all distances cost less than the choice of the other policy
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,8 @@ class ForcedExploration:
     box from the nearest one that is measured or pending falls most; the farthest point of all would
     be in a corner, with little around it. A point counts by the probability that measuring it
     succeeds and its constraints hold. There is no exploration while the search is for a first
-    feasible point, where variables are given, and once every point is near a measured one.
+    feasible point, where variables are given, once every point is near a measured one, and beyond
+    2,048 points.
 
     Args:
         policy: The other policy, or a score.
@@ -79,7 +81,7 @@ class ForcedExploration:
         """A point far from all others where one is due, else what the other policy chooses."""
         box = belief.space.design
         free = among is None and isinstance(box, Box) and not box.fixed
-        if free and not belief.seeks_feasibility:
+        if free and len(belief.sites) <= _MOST and not belief.seeks_feasibility:
             found = _exploration(belief, box, state.generator)  # type: ignore[arg-type]
             if found is not None:
                 return found
