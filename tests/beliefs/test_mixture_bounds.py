@@ -324,11 +324,15 @@ def test_bounds_at_a_location_are_those_at_its_point(design: Any, width: Any) ->
 
 
 @pytest.mark.parametrize("proved", [False, True])
-def test_a_round_on_arms_factorises_nothing(proved: bool, monkeypatch: Any) -> None:
+@pytest.mark.parametrize("recommendation", ["mean", "rounds"])
+def test_a_round_on_arms_factorises_nothing(
+    proved: bool, recommendation: Any, monkeypatch: Any
+) -> None:
     """Bounds of the choice are looked up, too: rank-one updates keep those of all arms."""
-    known = {"noise": NOISE, "norm_bound": NORM} if proved else {}
+    known: dict[str, Any] = {"noise": NOISE, "norm_bound": NORM} if proved else {}
+    space = sf.Joint(sf.Arms(GRID), LOAD)
     optimizer = sf.algorithms.v_ucb(
-        sf.Joint(sf.Arms(GRID), LOAD), PAIRS, level=0.4, ridge=NOISE**2, **known
+        space, PAIRS, level=0.4, ridge=NOISE**2, recommendation=recommendation, **known
     )
     for reward in REWARDS.tolist():
         optimizer.tell(optimizer.ask(), reward)

@@ -58,9 +58,8 @@ class Recorded:
     def choose(self, belief: Belief, among: list[Location] | None, state: PolicyState) -> Location:
         """The choice of the wrapped policy."""
         location = as_policy(self.policy).choose(belief, among, state)
-        design = location.design.unsqueeze(0)
         with torch.no_grad():
-            bound = belief.represented.bound(design, -belief.width)
+            bound = belief.represented.bound_at(location, -belief.width)
             value = float(
                 belief.outcome.transform.inverse(bound)
             )  # the transformation of each round is another
