@@ -83,6 +83,15 @@ def test_an_exploration_has_unknown_points_all_around_it():
     assert bool(((unit > 0.1) & (unit < 0.9)).all())
 
 
+def test_under_large_noise_the_best_point_is_known_first():
+    policy = ForcedExploration(Stay())
+    optimizer = sf.Optimizer(SQUARE, KERNEL, ridge=0.2, policy=policy)
+    optimizer.tell(CENTER, 0.0)
+    far = play(optimizer, 20)
+    assert not any(far[:4])
+    assert any(far[4:])
+
+
 def test_a_space_that_is_covered_is_left_to_the_other_policy():
     grid = torch.cartesian_prod(torch.linspace(0, 1, 16), torch.linspace(10, 30, 16)).double()
     optimizer = staying()

@@ -19,6 +19,7 @@ from surefoot.types import InvalidInput
 
 _NEAR = 0.06  # root mean square of the coordinates' differences, in extents of the box
 _RATE = 0.5  # queries near others for each exploration so far, after which the next one is due
+_KNOWN = 0.2  # of the largest deviation, which the best point has by large noise for long
 _DRAWN = 64  # candidates
 _ANYWHERE = 512  # points by whose distances these are compared
 _CHUNK = 1024  # sites whose distances are computed at once
@@ -33,7 +34,9 @@ class ForcedExploration:
     is within :math:`0.06\sqrt{d}` extents of an earlier one in a box of d variables. After n
     explorations, the next one is due when more than n / 2 queries since the last one were near, so
     that T of these have about :math:`2\sqrt{T}` between them, and the policy has all others. What
-    is near follows from the measured points alone, which a run that is resumed has too.
+    is near follows from the measured points alone, which a run that is resumed has too. While the
+    deviation at the best measured point is more than a fifth of the largest one in the box, as it
+    is for long under large noise, the policy has all queries.
 
     An exploration is the one of 64 quasi-random points by which the mean distance of a point of the
     box from the nearest one that is measured or pending falls most; the farthest point of all would
@@ -96,6 +99,8 @@ def _exploration(belief: Belief, box: Box, generator: torch.Generator) -> Locati
         return None
     with torch.no_grad():
         drawn, anywhere = (box.sample(number, generator) for number in (_DRAWN, _ANYWHERE))
+        if not _is_settled(belief, drawn):
+            return None
         unit, others = ((points - box.lower) / box.span for points in (drawn, anywhere))
         nearest = distances(others, sites).amin(-1, keepdim=True)
         closer = (nearest - distances(others, unit)).clamp_min(0.0)
@@ -105,6 +110,13 @@ def _exploration(belief: Belief, box: Box, generator: torch.Generator) -> Locati
         worth = torch.where(far, closer.sum(0), 0.0)
     best = int(worth.argmax())
     return box.location(drawn[best]) if bool(worth[best] > 0.0) else None
+
+
+def _is_settled(belief: Belief, elsewhere: Tensor) -> bool:
+    """Whether the best measured point is known far better than some of the points (n, d)."""
+    mean, deviation = belief.posterior.mean_and_deviation(belief.sites)
+    least_known = belief.posterior.mean_and_deviation(elsewhere)[1].max()
+    return bool(deviation[mean.argmax()] < _KNOWN * least_known)
 
 
 def _order(belief: Belief) -> list[int]:
