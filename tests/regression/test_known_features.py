@@ -107,6 +107,24 @@ def test_when_sites_came_changes_no_bit_and_no_earlier_sample() -> None:
     assert all(torch.equal(rows, then) for rows, then in seen)
 
 
+class Constant:
+    """One feature, on the device of the points."""
+
+    dimension = 1
+
+    def __call__(self, points: torch.Tensor) -> torch.Tensor:
+        return points.new_ones(len(points), 1)
+
+    def residual(self, points: torch.Tensor, features: torch.Tensor) -> torch.Tensor:
+        return points.new_zeros(len(points))
+
+
+def test_sites_may_be_on_another_device() -> None:
+    sites = torch.zeros(20, 2, dtype=torch.float64, device="meta")
+    features, residual = KnownFeatures().of(Constant(), sites)  # type: ignore[arg-type]
+    assert (features.device, residual.device) == (sites.device, sites.device)
+
+
 def joined(embedding: NystromEmbedding, points: torch.Tensor) -> NystromEmbedding:
     """The embedding with points that join one by one."""
     for point in points.split(1):

@@ -67,7 +67,7 @@ class KnownFeatures:
     def of(self, embedding: Embedding, sites: Tensor) -> tuple[Tensor, Tensor]:
         """Features (S, m) and residuals (S,) of sites (S, d); those of the last map are known."""
         known = min(len(self._sites), len(sites))
-        if not torch.equal(sites[:known], self._sites[:known]):
+        if known and not torch.equal(sites[:known], self._sites[:known]):
             self._embedding, known = None, 0
         if embedding is not self._embedding:
             known = self._follow(embedding, sites[:known])
