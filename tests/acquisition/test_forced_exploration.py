@@ -28,9 +28,9 @@ class Stay:
         return belief.space.location(box.snap(near.unsqueeze(0))[0])
 
 
-def staying(space: sf.Box = SQUARE, **options) -> sf.Optimizer:
+def staying(space: sf.Box = SQUARE, ridge: float = 0.01, **options) -> sf.Optimizer:
     policy = ForcedExploration(Stay())
-    optimizer = sf.Optimizer(space, KERNEL, ridge=0.01, policy=policy, **options)
+    optimizer = sf.Optimizer(space, KERNEL, ridge=ridge, policy=policy, **options)
     optimizer.tell(CENTER, 0.0)
     return optimizer
 
@@ -75,6 +75,25 @@ def test_pending_queries_count():
     assert float(torch.pdist(explored).min()) > 0.3
 
 
+def test_an_exploration_that_fails_is_one_of_them(tmp_path):
+    """Else one would follow the other, until a run ends for failures in a row."""
+    optimizer = staying()
+    rounds = []
+    for round in range(30):
+        if round == 15:
+            optimizer.save(tmp_path / "run")
+            optimizer = sf.Optimizer.load(tmp_path / "run", policy=optimizer.policy)
+        query = optimizer.ask()
+        if is_far(query):
+            rounds.append(round)
+            optimizer.forget(query, failed=True)
+        else:
+            optimizer.tell(query, 0.0)
+    assert rounds == [1, 3, 6, 9, 13, 17, 22, 27]
+    explored = torch.stack([one.point / SQUARE.span for one in optimizer.belief().failed])
+    assert float(torch.pdist(explored).min()) > RADIUS
+
+
 def test_an_exploration_has_unknown_points_all_around_it():
     """The farthest point of all would be a corner, beside which there is little to find."""
     optimizer = staying()
@@ -114,6 +133,15 @@ def test_what_surely_breaks_a_limit_is_not_explored():
         optimizer.tell(query, 0.0, outcomes={"right": 10.0 * (float(query.point[0]) - 0.5)})
     assert sum(x > 0.0 for x in asked) >= 2
     assert max(asked) < 0.6
+
+
+def test_a_better_point_beyond_a_limit_does_not_end_exploration():
+    """It is not measured again, so that it would stay unknown."""
+    optimizer = staying(ridge=1.0, outcomes={"cost": sf.Constraint(maximum=0.0)})
+    points = [[0.95, 29.0], *[CENTER.tolist()] * 60]
+    costs = [{"cost": 5.0}, *[{"cost": -1.0}] * 60]
+    optimizer.tell_all(points, [5.0, *[0.0] * 60], outcomes=costs)
+    assert is_far(optimizer.ask())
 
 
 def test_where_something_is_given_nothing_is_explored():

@@ -34,16 +34,16 @@ class ForcedExploration:
     is within :math:`0.06\sqrt{d}` extents of an earlier one in a box of d variables. After n
     explorations, the next one is due when more than n / 2 queries since the last one were near, so
     that T of these have about :math:`2\sqrt{T}` between them, and the policy has all others. What
-    is near follows from the measured points alone, which a run that is resumed has too. While the
-    deviation at the best measured point is more than a fifth of the largest one in the box, as it
-    is for long under large noise, the policy has all queries.
+    is near follows from the queries alone, failed ones among them, which a run that is resumed has
+    too. While the deviation at the best measured point is more than a fifth of the largest one in
+    the box, as it is for long under large noise, the policy has all queries.
 
     An exploration is the one of 64 quasi-random points by which the mean distance of a point of the
-    box from the nearest one that is measured or pending falls most; the farthest point of all would
-    be in a corner, with little around it. A point counts by the probability that measuring it
-    succeeds and its constraints hold. There is no exploration while the search is for a first
-    feasible point, where variables are given, once every point is near a measured one, and beyond
-    2,048 points.
+    box from the nearest one that is measured, failed or pending falls most; the farthest point of
+    all would be in a corner, with little around it. A point counts by the probability that
+    measuring it succeeds and its constraints hold. There is no exploration while the search is for
+    a first feasible point, where variables or candidates are given, as by a safe search, once every
+    point is near a measured one, and beyond 2,048 points.
 
     Args:
         policy: The other policy, or a score.
@@ -84,7 +84,8 @@ class ForcedExploration:
         """A point far from all others where one is due, else what the other policy chooses."""
         box = belief.space.design
         free = among is None and isinstance(box, Box) and not box.fixed
-        if free and len(belief.sites) <= _MOST and not belief.seeks_feasibility:
+        known = len(belief.sites) + len(belief.failed)
+        if free and known <= _MOST and not belief.seeks_feasibility:
             found = _exploration(belief, box, state.generator)  # type: ignore[arg-type]
             if found is not None:
                 return found
@@ -94,8 +95,9 @@ class ForcedExploration:
 def _exploration(belief: Belief, box: Box, generator: torch.Generator) -> Location | None:
     """The location of an exploration, None where none is due or possible."""
     radius = _NEAR * math.sqrt(len(box.variables))
-    sites = (belief.sites - box.lower) / box.span
-    if not _is_due(_is_near(sites, _order(belief), radius)):
+    points, order = _queries(belief)
+    sites = (points - box.lower) / box.span
+    if not _is_due(_is_near(sites, order, radius)):
         return None
     with torch.no_grad():
         drawn, anywhere = (box.sample(number, generator) for number in (_DRAWN, _ANYWHERE))
@@ -113,17 +115,27 @@ def _exploration(belief: Belief, box: Box, generator: torch.Generator) -> Locati
 
 
 def _is_settled(belief: Belief, elsewhere: Tensor) -> bool:
-    """Whether the best measured point is known far better than some of the points (n, d)."""
-    mean, deviation = belief.posterior.mean_and_deviation(belief.sites)
+    """Whether the best measured point, if feasible, is known far better than some points (n, d)."""
+    mean, deviation = belief.posterior.mean_and_deviation(belief.likely_sites)
     least_known = belief.posterior.mean_and_deviation(elsewhere)[1].max()
     return bool(deviation[mean.argmax()] < _KNOWN * least_known)
 
 
-def _order(belief: Belief) -> list[int]:
-    """Index of the site of each measurement, in order of arrival, and of each pending query."""
-    measured = belief.observations.site.tolist()
-    first = len(belief.observations.sites)
-    return [*measured, *range(first, first + len(belief.pending))]
+def _queries(belief: Belief) -> tuple[Tensor, list[int]]:
+    """Points (S, d), in order of their first query, and the index of that of each query.
+
+    Queries are measured ones in order of arrival, failed ones among them, and pending ones.
+    """
+    measured, pending = belief.observations.site.tolist(), len(belief.pending)
+    order, start = [], 0
+    for index, one in enumerate(belief.failed, len(belief.sites)):
+        order += [*measured[start : one.after], index]
+        start = one.after
+    order += [*measured[start:], *range(len(belief.sites) - pending, len(belief.sites))]
+    first = list(dict.fromkeys(order))
+    place = {index: row for row, index in enumerate(first)}
+    points = torch.cat([belief.sites, *(one.point[None] for one in belief.failed)])
+    return points[first], [place[index] for index in order]
 
 
 def _is_near(sites: Tensor, order: list[int], radius: float) -> list[bool]:

@@ -11,7 +11,7 @@ from torch import Tensor
 from surefoot.beliefs.probability import CERTAIN, Probability
 from surefoot.beliefs.shared_values import SharedValues
 from surefoot.beliefs.success import Feasibility
-from surefoot.regression.observations import Observations
+from surefoot.regression.observations import Failed, Observations
 from surefoot.spaces import Arms, Space
 
 if TYPE_CHECKING:
@@ -24,17 +24,22 @@ class Failures:
 
     Args:
         space: Space of the inputs.
-        inputs: Inputs (d,) that have failed, in order; one that failed twice is there twice.
+        all: The failures, in order; an input that failed twice is there twice.
     """
 
     space: Space
-    inputs: list[Tensor] = field(default_factory=list)
+    all: list[Failed] = field(default_factory=list)
     _latest: Feasibility | None = None
 
     @property
     def copy(self) -> Failures:
         """A copy to which failures may be added."""
-        return replace(self, inputs=[*self.inputs])
+        return replace(self, all=[*self.all])
+
+    @property
+    def inputs(self) -> list[Tensor]:
+        """Inputs (d,) that have failed."""
+        return [one.point for one in self.all]
 
     def of_search(
         self, kernel: Kernel, observations: Observations, unstable: Tensor
@@ -47,7 +52,7 @@ class Failures:
             unstable: Indices (k,) of the sites that are unstable: each of their replicates counts
                 as a failure, none as a success.
         """
-        if not self.inputs and not len(unstable):
+        if not self.all and not len(unstable):
             return CERTAIN
         found = self._feasibility(kernel, observations, unstable)
         return Probability((found, self.shared_values(observations)))
@@ -64,7 +69,7 @@ class Failures:
             measured: Whether only designs are recommended that were measured, under some values of
                 an environment.
         """
-        if not self.inputs and not len(unstable):
+        if not self.all and not len(unstable):
             return CERTAIN
         found = self._feasibility(kernel, observations, unstable)
         alone = found.of_measured if measured else found.of_recommendation
@@ -76,7 +81,7 @@ class Failures:
         Args:
             observations: The successes.
         """
-        if not self.inputs:
+        if not self.all:
             return SharedValues()
         return SharedValues.of(self.space, observations.sites, torch.stack(self.inputs))
 

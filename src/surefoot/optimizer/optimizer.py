@@ -362,7 +362,7 @@ class Optimizer:
         location, id_ = known or self._locate(query, self._supposed(query, environment))
         self._drop(id_)
         if failed:
-            self._told.failures.inputs.append(location.point)
+            self._told.fail(location)
 
     @with_own_settings
     def belief(self, also: Sequence[Measurement] = (), *, undeclared: bool = False) -> Belief:
@@ -618,6 +618,7 @@ class Optimizer:
             estimand_of(reporting.estimand, lambda: outcome.residuals),
             unstable_sites=unstable,
             shared_failures=told.shared_failures,
+            failed=tuple(told.failures.all),
         )
 
     @property

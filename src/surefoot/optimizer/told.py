@@ -14,7 +14,7 @@ from surefoot.beliefs.shared_values import SharedValues
 from surefoot.optimizer.failures import Failures
 from surefoot.optimizer.outcomes import Outcomes
 from surefoot.optimizer.serialization import Decoder
-from surefoot.regression.observations import Observations
+from surefoot.regression.observations import Failed, Observations
 from surefoot.spaces import Joint, Space
 from surefoot.spaces.locations import Location
 from surefoot.types import OBJECTIVE, Measurement, Outcome
@@ -66,24 +66,29 @@ class Told:
     def add(self, location: Location, measured: Measurement) -> None:
         """Take in a measurement at a location, but for its reward."""
         if measured.failed:
-            self.failures.inputs.append(location.point)
+            self.fail(location)
         if OBJECTIVE in measured.values and location.environment is not None:
             known = bool((self.designs == location.design).all(-1).any())
             if not known:
                 self.designs = torch.cat([self.designs, location.design.unsqueeze(0)])
         self.outcomes.record(location, measured)
 
+    def fail(self, location: Location) -> None:
+        """Take in a failed measurement at a location."""
+        self.failures.all.append(Failed(location.point, len(self.rewards)))
+
     @property
     def saved(self) -> dict[str, Any]:
         """The content of a file."""
         return {
             "designs": self.designs,
-            "failed": self.failures.inputs,
+            "failed": [tuple(one) for one in self.failures.all],
             "outcomes": self.outcomes.histories,
         }
 
     def restore(self, saved: Mapping[str, Any], decoder: Decoder) -> None:
         """Go on from the content of a file."""
         self.designs = decoder.decode(saved["designs"])
-        self.failures = replace(self.failures, inputs=decoder.decode(saved["failed"]))
+        failed = [Failed(*one) for one in decoder.decode(saved["failed"])]
+        self.failures = replace(self.failures, all=failed)
         self.outcomes.restore(saved["outcomes"], decoder)

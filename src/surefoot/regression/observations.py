@@ -25,6 +25,13 @@ class Pull(NamedTuple):
     times: int
 
 
+class Failed(NamedTuple):
+    """A failed measurement, and the number of rewards before it."""
+
+    point: Tensor  # (d,)
+    after: int
+
+
 def grown(buffer: np.ndarray, index: int) -> np.ndarray:
     """The buffer with room for `index` along its last axis, longer by half where it is full."""
     if index < buffer.shape[-1]:
