@@ -233,6 +233,8 @@ def test_a_named_number(text, name, value):
         ('{"a": {"p95": 12.5}}', "p95", "no p95 in the JSON output, expected one of a.p95"),
         ('{"p95": null, "b": [{}]}', "p95", "p95 in the JSON output is None"),
         ('{"p95": true}', "p95", "p95 in the JSON output is True"),
+        ('{"p95": [12, "13 ms"]}', "p95", "samples without a unit and in ms, expected one unit"),
+        ('{"p95": ["12 ms", "3 MB"]}', "p95", "samples in ms and in MB, expected one unit"),
         ("p95 12.5 ms", "/p95 (.*) m/", ""),
         ("p95 about 12.5", "/p95 (.*)/", "the group of objective.value is 'about 12.5'"),
     ],

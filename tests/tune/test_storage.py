@@ -369,6 +369,17 @@ class TestLock:
         with study_lock.study_lock(locate(StudyFile.load(path)), sleep=lambda _: time.sleep(0.2)):
             assert "waiting for another process" in capfd.readouterr().err
 
+    def test_study_files_of_one_server_share_its_connection(self, write_study, monkeypatch):
+        """A process may open a study any number of times; servers limit their connections."""
+        path = write_study(("rounds = 8", 'rounds = 8\nstorage = "postgresql://me@once/db"'))
+        made = []
+        monkeypatch.setattr(Server, "engine", lambda self, **_: made.append(self) or engine)
+        monkeypatch.setattr(server_lock, "_ENGINES", {}, raising=False)
+        engine = create_engine("sqlite://")
+        for _ in range(3):
+            assert server_lock._engine(locate(StudyFile.load(path))) is engine
+        assert len(made) == 1
+
     def test_a_server_that_ends_the_waiting_connection_is_asked_again(
         self, write_study, monkeypatch
     ):

@@ -387,7 +387,8 @@ def _replicates(samples: Sequence[Quantity]) -> Quantity | Unclear:
     unit, values = samples[0].unit, []
     for one in samples:
         if (same := one.into(unit)) is None:
-            return Unclear(f"samples in {unit} and in {one.unit}, expected one unit")
+            first = f"in {unit}" if unit else "without a unit"
+            return Unclear(f"samples {first} and in {one.unit}, expected one unit")
         values.append(same.value)
     measured = of_replicates(values)
     text = " ".join(one.text for one in samples)

@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import time
 from collections.abc import Callable, Iterator
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, Engine, text
@@ -15,6 +15,8 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from surefoot.tune.study.server_outage import OUTAGES
 
 if TYPE_CHECKING:
+    from sqlalchemy.engine import URL
+
     from surefoot.tune.study.server import Server
 
 PAUSE = 0.05  # seconds between attempts to get the lock
@@ -32,6 +34,7 @@ _LOCKS = {
     "mysql": (_MYSQL, "SELECT RELEASE_LOCK(:name)"),
     "mariadb": (_MYSQL, "SELECT RELEASE_LOCK(:name)"),
 }
+_ENGINES: dict[URL, Engine] = {}
 
 
 @contextlib.contextmanager
@@ -98,10 +101,11 @@ def _is_true(statement: str, key: dict[str, int | str], connection: Connection) 
     return bool(connection.execute(text(statement), key).one()[-1])
 
 
-@cache
 def _engine(server: Server) -> Engine:
-    """The engine of a server, the same for each call."""
-    # Without transactions: servers end a session that has had one open for too long.
-    engine = server.engine(isolation_level="AUTOCOMMIT", pool_size=1)
-    OUTAGES.wait_at(engine, server.unanswered, connected=False)
-    return engine
+    """The engine of a URL, which keeps a connection: the same for all study files that name it."""
+    if server.url not in _ENGINES:
+        # Without transactions: servers end a session that has had one open for too long.
+        engine = server.engine(isolation_level="AUTOCOMMIT", pool_size=1)
+        OUTAGES.wait_at(engine, server.unanswered, connected=False)
+        _ENGINES[server.url] = engine
+    return _ENGINES[server.url]
