@@ -180,14 +180,6 @@ def test_arms_are_refused():
         sf.Optimizer(sf.Arms([[0.0], [1.0]]), KERNEL, policy=ForcedExploration())
 
 
-def test_a_guess_is_not_contradicted_by_force():
-    policies = [
-        sf.algorithms.robust_ucb(SQUARE, guess=guess).policy
-        for guess in (None, SQUARE.given({0: 0.3}))
-    ]
-    assert [isinstance(policy, ForcedExploration) for policy in policies] == [True, False]
-
-
 @pytest.mark.parametrize(("number", "explores"), [(40, True), (2049, False)])
 def test_a_long_search_is_left_to_the_other_policy(number: int, explores: bool) -> None:
     """All distances would cost more than its choice."""

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import surefoot as sf
-from surefoot.acquisition import ForcedExploration, Replication, UpperConfidenceBound
+from surefoot.acquisition import Replication, UpperConfidenceBound
 from surefoot.algorithms import robust_ucb
 from surefoot.hyperparameters import HyperparameterFit
 from surefoot.regression.observations import Pull
@@ -127,9 +127,7 @@ def test_a_given_kernel_has_nothing_to_integrate_over():
 )
 def test_the_default_integrates_in_boxes_of_few_variables(space, risk, integrated):
     policy = robust_ucb(space, risk=risk).policy
-    assert isinstance(policy, ForcedExploration) == integrated
-    score = policy.policy if isinstance(policy, ForcedExploration) else policy.score
-    assert score == UpperConfidenceBound(integrated=integrated)
+    assert policy.score == UpperConfidenceBound(integrated=integrated)
 
 
 def test_what_is_not_a_truth_value_is_refused():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -46,7 +47,7 @@ class ForcedExploration:
     point is near a measured one, and beyond 2,048 points.
 
     Args:
-        policy: The other policy, or a score.
+        policy: The other policy, or a score; by default that of `robust_ucb` in a box.
 
     References:
         Bull 2011, "Convergence rates of efficient global optimization algorithms", Section 3.3, for
@@ -62,7 +63,9 @@ class ForcedExploration:
         True
     """
 
-    policy: Policy | ScoreRule = field(default_factory=UpperConfidenceBound)
+    policy: Policy | ScoreRule = field(
+        default_factory=partial(UpperConfidenceBound, integrated=True)
+    )
 
     def __post_init__(self) -> None:
         as_policy(self.policy)

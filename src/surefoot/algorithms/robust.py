@@ -14,7 +14,6 @@ from surefoot._internal.effects import EFFECTS
 from surefoot._internal.estimands import Estimand
 from surefoot.acquisition import (
     Credible,
-    ForcedExploration,
     GainPerCost,
     Instability,
     NoisyExpectedImprovement,
@@ -85,9 +84,9 @@ def robust_ucb(
         risk: The risk measure to maximise, on a `Joint` space.
         fidelity: Levels of accuracy, and their costs: each query has one as its `environment`, and
             what is recommended and reported is of the last level.
-        policy: Where to measure next; by default `UpperConfidenceBound()`, in a box of at most 16
-            variables, without a kernel and a risk, with `integrated=True` and, where nothing is
-            guessed, `acquisition.ForcedExploration`. With a kernel,
+        policy: Where to measure next; by default `UpperConfidenceBound()`, with `integrated=True`
+            in a box of at most 16 variables, without a kernel and a risk. Where several separate
+            optima are possible, `acquisition.ForcedExploration()`. With a kernel,
             `acquisition.Guarded` by the bounds of an estimator that has a proof (`BoundsOf`) adds a
             bound on the regret.
         ridge: Where a kernel is given, the noise variance in the units of the kernel: in multiples
@@ -137,7 +136,6 @@ def robust_ucb(
     space = as_space(space)
     if kernel is None and ridge is not None:
         raise InvalidInput("`ridge` requires a `kernel`: without one, the noise is fitted.")
-    chosen = policy  # by the user
     if policy is None:
         policy = UpperConfidenceBound() if kernel is not None else search_policy(space, risk)
     _check_prior(space, prior, kernel, risk, fidelity, policy)
@@ -155,8 +153,6 @@ def robust_ucb(
         if fidelity is not None:
             space, risk, policy = _at_levels(space, fidelity, risk, policy)
             levels = [first, *[math.ceil(_COMPARED * first)] * (len(fidelity.levels) - 1)]
-        elif chosen is None and not guessed.values and _may_miss_optima(space, risk):
-            policy = ForcedExploration(policy)
         model = _model(space, fit, scale)
         return Optimizer(
             space,
@@ -268,12 +264,8 @@ def search_policy(space: Space | Joint, risk: Risk | None = None) -> UpperConfid
     A fit that is certain of a wrong lengthscale, or of which rewards are outliers, ends the search
     at a local optimum; one that is integrated over the hyperparameters is not certain.
     """
-    return UpperConfidenceBound(integrated=_may_miss_optima(space, risk))
-
-
-def _may_miss_optima(space: Space | Joint, risk: Risk | None) -> bool:
-    """Whether points far from all others are measured, which a fit may be certain of in error."""
-    return risk is None and isinstance(space, Box) and not space.has_many_variables
+    plain = risk is not None or not isinstance(space, Box) or space.has_many_variables
+    return UpperConfidenceBound(integrated=not plain)
 
 
 def _fit(space: Space | Joint, risk: Risk | None, effects: Sequence[str]) -> HyperparameterFit:

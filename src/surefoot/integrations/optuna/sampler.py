@@ -121,6 +121,10 @@ class SurefootSampler(BaseSampler):
         safe: Whether no trial is sampled that may fail, from trials that have finished outward, as
             far as a probability of 0.95 allows. Limits are kept to by
             `Constraint(..., safe=True)` among the `constraints`.
+        explore: Whether trials far from all others are sampled while the search stays near some,
+            for functions of several separate optima (`surefoot.acquisition.ForcedExploration`);
+            where there is one, the search converges later. Not beside an environment, a fidelity,
+            several objectives, a guess, a prior or a safe search.
 
     Raises:
         InvalidInput: If an argument is out of range, or `environment` comes without `risk`.
@@ -158,6 +162,7 @@ class SurefootSampler(BaseSampler):
         prior: Study | None = None,
         per_second: bool = False,
         safe: bool = False,
+        explore: bool = False,
     ) -> None:
         if seed is not None:
             checks.count("seed", seed, least=0)
@@ -180,6 +185,7 @@ class SurefootSampler(BaseSampler):
             None if prior is None else OlderStudy.of(prior),
             per_second,
             safe,
+            explore,
         )
         self._space.check_guess(guess or {})
         if constraints_func is not None:

@@ -39,7 +39,11 @@ _VARYING = {  # what needs measurements of a configuration that are alike
     "safe": "under which a limit is broken by chance",
 }
 _FOR_ONE_VALUE = dict.fromkeys(
-    ("fidelity", "environment", "prior", "repeats", "per_second"), "expected a single one"
+    ("fidelity", "environment", "prior", "repeats", "per_second", "explore"),
+    "expected a single one",
+)
+_EXPLORING = dict.fromkeys(
+    ("fidelity", "environment", "prior", "guess", "safe"), "expected one of them"
 )
 
 
@@ -190,6 +194,7 @@ class Search:
         prior: An older study.
         per_second: Whether gains count for the time that they take.
         safe: Whether no trial may fail.
+        explore: Whether some trials are far from all others.
 
     Raises:
         InvalidInput: If one is out of range, or two do not go together.
@@ -209,6 +214,7 @@ class Search:
     prior: OlderStudy | None
     per_second: bool
     safe: bool
+    explore: bool
 
     def __post_init__(self) -> None:
         if self.initial is not None:
@@ -234,7 +240,10 @@ class Search:
             )
         checks.truth("per_second", self.per_second)
         checks.truth("safe", self.safe)
+        checks.truth("explore", self.explore)
         self.check(self.subject.excluded, f"an `{self.subject.name}`")
+        if self.explore:
+            self.check(_EXPLORING, "`explore`")
 
     @property
     def is_safe(self) -> bool:
@@ -255,11 +264,13 @@ class Search:
         given = {
             self.subject.name: self.subject.name,
             "log": "log" if self.log else "",
+            "guess": "guess" if self.guess else "",
             "prior": "prior" if self.prior is not None else "",
             "repeats": "repeats" if self.repeats > 1 else "",
             "unstable": "unstable" if self.unstable is not None else "",
             "per_second": "per_second" if self.per_second else "",
             "safe": "safe" if self.safe else next(iter(limits), ""),
+            "explore": "explore" if self.explore else "",
         }
         for name, why in excluded.items():
             if given.get(name):
@@ -298,6 +309,7 @@ class Search:
             objectives: Indices of the objectives.
         """
         from surefoot.acquisition import (
+            ForcedExploration,
             GainPerSecond,
             HypervolumeImprovement,
             Instability,
@@ -317,12 +329,13 @@ class Search:
         policy: Policy | ScoreRule | None = None
         if further:
             policy = HypervolumeImprovement()
-        elif self.repeats > 1:
-            policy = Replication(most=self.repeats)
         if self.per_second:
             watched[LOG_DURATION] = Watched()
             policy = GainPerSecond(LOG_DURATION, score=search_policy(encoding.box))
-            policy = Replication(policy, self.repeats) if self.repeats > 1 else policy
+        if self.explore:
+            policy = ForcedExploration(policy or search_policy(encoding.box))
+        if self.repeats > 1:
+            policy = Replication(policy, self.repeats) if policy else Replication(most=self.repeats)
         prior = None
         if self.prior is not None:
             prior = self.prior.belief(encoding, study.directions[objectives[0]], self.log)
