@@ -143,6 +143,16 @@ def test_joined_features_are_those_of_their_dictionary() -> None:
     torch.testing.assert_close(wider.extended(SITES, SITES[:, :0]), wider(SITES))
 
 
+def test_how_a_map_came_about_does_not_change_the_layout() -> None:
+    """Rows at other distances in memory are multiplied with other rounding."""
+    known = KnownFeatures()
+    for last in range(7, 16):
+        known.of(joined(MAP, SITES[6:last]), SITES)
+        fresh = joined(MAP, SITES[last - 1 : last + 1])
+        features = [one.of(fresh, SITES)[0] for one in (known, KnownFeatures())]
+        assert features[0].stride() == features[1].stride()
+
+
 def test_features_that_join_change_no_bit_and_no_earlier_sample() -> None:
     step_by_step, at_once = KnownFeatures(), KnownFeatures()
     seen, embedding = [], MAP

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Protocol, runtime_checkable
 
 import torch
@@ -11,7 +12,7 @@ from surefoot.regression.embedding import Embedding
 from surefoot.regression.products import ByBlocks
 
 _BLOCK = 1024  # sites, at least as many as features
-_SPARE = 1.25  # columns of new buffers, as a multiple of those in use
+_SPARE = 1.25  # columns of wider buffers, as a multiple of those that do not suffice
 
 
 @runtime_checkable
@@ -46,7 +47,7 @@ class KnownFeatures:
 
     They are computed in blocks, each of which has the same number of rows, and those that joined
     one by one, so that the features of a site do not depend on when others were added, not even by
-    rounding.
+    rounding. Nor does the layout in memory, by which products with them are rounded.
 
     Attributes:
         products: Their weighted sums.
@@ -72,7 +73,7 @@ class KnownFeatures:
         if embedding is not self._embedding:
             known = self._follow(embedding, sites[:known])
         if len(sites) > known:
-            self._make_room(sites, known, embedding.dimension)
+            self._make_room(sites, known, embedding)
             block = self.products.length
             for start in range(known - known % block, len(sites), block):
                 self._compute(embedding, sites[start : start + block], start, known)
@@ -102,8 +103,8 @@ class KnownFeatures:
         """Find the features at known sites that come after so many shared ones."""
         length, columns = self.products.length, embedding.dimension
         self.products = self.products.of_first(shared)
-        if shared < before or columns > self._features.shape[1]:
-            features = sites.new_empty(len(self._features), int(_SPARE * columns))
+        if shared < before or _width(embedding) != self._features.shape[1]:
+            features = sites.new_empty(len(self._features), _width(embedding))
             features[: len(sites), :shared] = self._features[: len(sites), :shared]
             self._features = features
         self._residual = self._residual.clone()  # that of an earlier sample stays
@@ -128,15 +129,15 @@ class KnownFeatures:
         self._features[place, : features.shape[1]] = features[new]
         self._residual[place] = embedding.residual(whole, features)[new]
 
-    def _make_room(self, sites: Tensor, known: int, dimension: int) -> None:
+    def _make_room(self, sites: Tensor, known: int, embedding: Embedding) -> None:
         """Longer buffers where they are full; a sample that has seen the old ones keeps them."""
         if len(sites) <= len(self._features):
             return
         number = max(len(sites), 3 * known // 2)
-        features = sites.new_empty(number, max(dimension, self._features.shape[1]))
+        features = sites.new_empty(number, _width(embedding))
         residual = sites.new_empty(number)
         if known:
-            features[:known, :dimension] = self._features[:known, :dimension]
+            features[:known] = self._features[:known]
             residual[:known] = self._residual[:known]
         self._features, self._residual = features, residual
 
@@ -146,6 +147,16 @@ def _features(embedding: Embedding, points: Tensor) -> Tensor:
     if isinstance(embedding, Extensible):
         return embedding.extended(points, points.new_zeros(len(points), 0))
     return embedding(points)
+
+
+def _width(embedding: Embedding | Extensible) -> int:
+    """Columns of the buffers, which follow from the map alone, however it came about."""
+    if not isinstance(embedding, Extensible):
+        return embedding.dimension
+    width = max(embedding.base, 1)
+    while width < embedding.dimension:
+        width = math.ceil(_SPARE * width)
+    return width
 
 
 def _block_of(embedding: Embedding) -> int:
