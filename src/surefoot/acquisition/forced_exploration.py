@@ -47,7 +47,8 @@ class ForcedExploration:
     point is near a measured one, and beyond 2,048 points.
 
     Args:
-        policy: The other policy, or a score; by default that of `robust_ucb` in a box.
+        policy: The other policy, or a score; by default that of `robust_ucb` in a box of at most 16
+            variables.
 
     References:
         Bull 2011, "Convergence rates of efficient global optimization algorithms", Section 3.3, for
