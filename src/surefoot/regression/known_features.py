@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import torch
@@ -42,6 +43,30 @@ class Extensible(Protocol):
         ...
 
 
+@dataclass(frozen=True, eq=False)
+class _Closed:
+    """A feature map that no others join."""
+
+    embedding: Embedding
+
+    @property
+    def dimension(self) -> int:
+        return self.embedding.dimension
+
+    def residual(self, points: Tensor, features: Tensor) -> Tensor:
+        return self.embedding.residual(points, features)
+
+    @property
+    def base(self) -> int:
+        return self.dimension
+
+    def shared(self, other: Embedding) -> int:
+        return 0
+
+    def extended(self, points: Tensor, known: Tensor) -> Tensor:
+        return self.embedding(points)
+
+
 class KnownFeatures:
     """Features and residuals of the sites of a run under one feature map.
 
@@ -55,6 +80,7 @@ class KnownFeatures:
 
     def __init__(self) -> None:
         self._embedding: Embedding | None = None  # before the first sites
+        self._map: Extensible  # the same
         self.products = ByBlocks(_BLOCK, 0)
         self._sites = torch.zeros(0, 0, dtype=torch.float64)
         self._features = self._sites  # with room for further sites and features
@@ -73,31 +99,31 @@ class KnownFeatures:
         if embedding is not self._embedding:
             known = self._follow(embedding, sites[:known])
         if len(sites) > known:
-            self._make_room(sites, known, embedding)
+            self._make_room(sites, known)
             block = self.products.length
             for start in range(known - known % block, len(sites), block):
-                self._compute(embedding, sites[start : start + block], start, known)
+                self._compute(sites[start : start + block], start, known)
             self._sites = sites
         return self._features[: len(sites), : embedding.dimension], self._residual[: len(sites)]
 
-    def _shared(self, embedding: Embedding) -> int:
-        """Number of features that are known."""
-        if self._embedding is None or not isinstance(embedding, Extensible):
+    def _shared(self, following: Extensible) -> int:
+        """Number of features of a map that are known."""
+        if self._embedding is None or _block_of(following) != self.products.length:
             return 0
-        same_blocks = _block_of(embedding) == self.products.length
-        return embedding.shared(self._embedding) if same_blocks else 0
+        return following.shared(self._embedding)
 
     def _follow(self, embedding: Embedding, sites: Tensor) -> int:
         """Go over to another map; how many of these sites are known."""
-        shared = self._shared(embedding)
-        if self._embedding is not None and isinstance(embedding, Extensible) and shared:
-            self._extend(embedding, sites, shared, self._embedding.dimension)
-            self._embedding = embedding
-            return len(sites)
-        base = embedding.base if isinstance(embedding, Extensible) else embedding.dimension
-        self._embedding, self.products = embedding, ByBlocks(_block_of(embedding), base)
-        self._sites, self._features = sites[:0], sites.new_empty(0, 0)
-        return 0
+        following = embedding if isinstance(embedding, Extensible) else _Closed(embedding)
+        shared, known = self._shared(following), 0
+        if shared:
+            self._extend(following, sites, shared, self._map.dimension)
+            known = len(sites)
+        else:
+            self.products = ByBlocks(_block_of(following), following.base)
+            self._sites, self._features = sites[:0], sites.new_empty(0, 0)
+        self._embedding, self._map = embedding, following
+        return known
 
     def _extend(self, embedding: Extensible, sites: Tensor, shared: int, before: int) -> None:
         """Find the features at known sites that come after so many shared ones."""
@@ -121,20 +147,20 @@ class KnownFeatures:
         """A block, the last one filled up with its last row."""
         return torch.cat([rows, rows[-1:].expand(self.products.length - len(rows), -1)])
 
-    def _compute(self, embedding: Embedding, rows: Tensor, start: int, known: int) -> None:
+    def _compute(self, rows: Tensor, start: int, known: int) -> None:
         """Fill in what is not known of a block that begins at `start`."""
         first, whole = max(start, known), self._whole(rows)
-        features = _features(embedding, whole)
+        features = self._map.extended(whole, whole.new_zeros(len(whole), 0))
         place, new = slice(first, start + len(rows)), slice(first - start, len(rows))
         self._features[place, : features.shape[1]] = features[new]
-        self._residual[place] = embedding.residual(whole, features)[new]
+        self._residual[place] = self._map.residual(whole, features)[new]
 
-    def _make_room(self, sites: Tensor, known: int, embedding: Embedding) -> None:
+    def _make_room(self, sites: Tensor, known: int) -> None:
         """Longer buffers where they are full; a sample that has seen the old ones keeps them."""
         if len(sites) <= len(self._features):
             return
         number = max(len(sites), 3 * known // 2)
-        features = sites.new_empty(number, _width(embedding))
+        features = sites.new_empty(number, _width(self._map))
         residual = sites.new_empty(number)
         if known:
             features[:known] = self._features[:known]
@@ -142,22 +168,13 @@ class KnownFeatures:
         self._features, self._residual = features, residual
 
 
-def _features(embedding: Embedding, points: Tensor) -> Tensor:
-    """Features of points, as those that join later leave them."""
-    if isinstance(embedding, Extensible):
-        return embedding.extended(points, points.new_zeros(len(points), 0))
-    return embedding(points)
-
-
-def _width(embedding: Embedding | Extensible) -> int:
+def _width(embedding: Extensible) -> int:
     """Columns of the buffers, which follow from the map alone, however it came about."""
-    if not isinstance(embedding, Extensible):
-        return embedding.dimension
     width = max(embedding.base, 1)
     while width < embedding.dimension:
         width = math.ceil(_SPARE * width)
     return width
 
 
-def _block_of(embedding: Embedding) -> int:
+def _block_of(embedding: Embedding | Extensible) -> int:
     return max(_BLOCK, 1 << (embedding.dimension - 1).bit_length())
