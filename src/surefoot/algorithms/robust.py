@@ -100,7 +100,7 @@ def robust_ucb(
             `time` passed to `tell`; see `HyperparameterFit`.
         guess: Where the optimum is thought to be, as values of some parameters by name, or
             `box.given({0: 0.3})`. It is measured first, and the search begins near it and leaves it
-            as the evidence contradicts it.
+            as the evidence contradicts it, unless a `Policy` chooses, and not a score.
         prior: Belief of an earlier run on a related system, in the same space: its function is the
             prior mean where that predicts rewards that are left out clearly better, in other
             units too. What it recommends is the guess, if there is no other.

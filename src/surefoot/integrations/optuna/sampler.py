@@ -108,8 +108,8 @@ class SurefootSampler(BaseSampler):
             which branch of undeclared conditional parameters is the best. See
             `StudyBelief.of_estimand`.
         guess: Where the best configuration is thought to be, as values of some parameters by name:
-            it is measured first, and the search begins near it and leaves it as the evidence
-            contradicts it.
+            it is measured first, and without `repeats` the search begins near it
+            and leaves it as the evidence contradicts it.
         prior: An older study of a related system, whose trials have the parameters of this one: its
             function is the prior mean where values are then predicted clearly better, in other
             units too, and its recommendation is the guess, if there is no other. Not beside an
