@@ -98,7 +98,7 @@ def half_inverse(root: Floats) -> Floats:
         The triangle of the inverse, with half of its diagonal.
 
     Example:
-        >>> half_inverse(np.array([[2.0, 0.0], [0.0, 1.0]]))
+        >>> half_inverse(np.array([[2.0, 0.0], [0.0, 1.0]])) + 0.0
         array([[0.125, 0.   ],
                [0.   , 0.5  ]])
     """

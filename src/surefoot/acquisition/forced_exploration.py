@@ -60,7 +60,7 @@ class ForcedExploration:
         >>> space, kernel = sf.Box([0.0], [1.0]), sf.kernels.squared_exponential(0.5)
         >>> optimizer = sf.Optimizer(space, kernel, ridge=0.01, policy=ForcedExploration())
         >>> info = optimizer.tell_all([[0.1], [0.11], [0.12]], [0.0, 0.0, 0.0])
-        >>> bool(optimizer.ask().point > 0.9)
+        >>> bool(optimizer.ask().point > 0.6)
         True
     """
 

@@ -45,7 +45,7 @@ def correlation(exponents: Tensor, nu: float | None, variance: float = 1.0) -> C
     Example:
         >>> values, slopes, bends = correlation(torch.tensor([-0.5], dtype=torch.float64), 2.5)
         >>> [round(one.item(), 4) for one in (values, slopes(), bends())]
-        [0.524, 0.5766, 0.8907]
+        [0.524, 0.5764, 0.8906]
     """
     if nu is None:
         values = exponents.exp().mul_(variance)
