@@ -158,14 +158,14 @@ class _SavedRun:
 def _read(path: Path, device: torch.device, given: dict[str, Any]) -> _SavedRun:
     """The run in a file, with the parts that are passed again."""
     tensors, values = read(path)
-    before = values.get("device", "cpu")
+    before = values["device"]
     if device.type not in (before, "cpu"):
         raise InvalidInput(
             f"{path} was saved on '{before}', and `device` is '{device}': load it where it was "
             "saved or on 'cpu', or tell a new optimizer the rewards of `history`."
         )
     decoder, given = Decoder(tensors, torch.device("cpu")), dict(given)
-    state_decoder = Decoder(tensors, device, values.get("on_cpu", []))
+    state_decoder = Decoder(tensors, device, values["on_cpu"])
     space = as_space(given.pop("space", None))
     if space is not None:
         _check_same(path, values["space"], tensors, space)
