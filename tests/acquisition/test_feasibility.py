@@ -48,12 +48,15 @@ def test_the_sums_over_arms_are_those_of_any_points() -> None:
     for count in range(1, 7):
         failed = sites[6 : 7 + count // 3]
         counts[count // 2] += 1.0
-        chance = chance.updated(kernel, sites[:count], counts[:count], failed)
+        ones = torch.ones(len(failed), dtype=torch.float64)
+        chance = chance.updated(kernel, sites[:count], counts[:count], failed, ones)
         assert torch.allclose(chance(arms), chance(arms.clone()), rtol=1e-7)
-        anew = Feasibility(kernel, arms).updated(kernel, sites[:count], counts[:count], failed)
+        anew = Feasibility(kernel, arms)
+        anew = anew.updated(kernel, sites[:count], counts[:count], failed, ones)
         assert torch.equal(chance(arms), anew(arms))
-    fewer = chance.updated(kernel, sites[:2], counts[:2], sites[6:7])  # a reward was taken back
-    anew = Feasibility(kernel, arms).updated(kernel, sites[:2], counts[:2], sites[6:7])
+    before = kernel, sites[:2], counts[:2], sites[6:7], ones[:1]
+    fewer = chance.updated(*before)  # a reward was taken back
+    anew = Feasibility(kernel, arms).updated(*before)
     assert torch.equal(fewer(arms), anew(arms))
 
 
@@ -65,7 +68,8 @@ def feasibility(succeeded: list[float], failed: list[float], times: float = 1.0)
         on_line(failed),
     )
     counts = torch.full((len(sites),), times, dtype=torch.float64)
-    return Feasibility(kernel, sites[:0]).updated(kernel, sites, counts, failures)
+    ones = torch.ones(len(failures), dtype=torch.float64)
+    return Feasibility(kernel, sites[:0]).updated(kernel, sites, counts, failures, ones)
 
 
 def on_line(values: list[float]) -> torch.Tensor:

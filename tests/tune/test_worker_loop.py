@@ -31,7 +31,7 @@ from surefoot.tune.study.trial_attributes import (
     is_interrupted,
     is_round,
 )
-from surefoot.tune.study.trials import NoTrial, StudyTrials
+from surefoot.tune.study.trials import TRIED_AGAIN, NoTrial, StudyTrials
 from surefoot.tune.workers import worker_loop
 from surefoot.tune.workers.worker_loop import TooManyFailures, tune
 
@@ -87,15 +87,31 @@ def test_five_failures_in_a_row_end_the_run_and_a_new_run_starts_afresh(write_st
     study_trials = trials_of(path, rounds=20)
     script = [FAILED] * 4 + [Measurement(1.0, 0.1)] + [FAILED] * 9
     objective = Scripted(script)
-    with pytest.raises(
-        TooManyFailures, match=r"5 failures in a row, the last \(trial 9\): exit status 1"
-    ):
+    message = (
+        r"5 failures in a row, the last \(trial 9\) of a configuration that had been measured: "
+        "exit status 1"
+    )
+    with pytest.raises(TooManyFailures, match=message):
         tune(study_trials, objective, Stop())
-    assert len(all_of(study_trials)) == 10
+    trials = all_of(study_trials)
+    assert len(trials) == 10
+    assert trials[9].params == trials[4].params
     again = trials_of(path, rounds=20, run="another run")
     tune(again, objective, Stop())  # with four more failures, then measurements
     assert states(again)[10:15] == ["FAIL"] * 4 + ["COMPLETE"]
     assert again.opened.state().finished == 20
+
+
+@pytest.mark.slow
+def test_failures_that_the_search_chose_end_no_study_that_has_results(write_study):
+    """A known configuration is tried after four, which tells them from a command that fails."""
+    path = write_study()
+    study_trials = trials_of(path, rounds=13)
+    script = [FAILED] * 3 + [Measurement(1.0, 0.1)] + ([FAILED] * 4 + [Measurement(1.0, 0.1)]) * 2
+    tune(study_trials, Scripted(script), Stop())
+    trials = all_of(study_trials)
+    assert [one.number for one in trials if TRIED_AGAIN in one.user_attrs] == [8]
+    assert trials[8].params == trials[3].params
 
 
 def test_a_requested_stop_ends_after_the_trial_that_runs(write_study):

@@ -285,7 +285,9 @@ def first_location(
         points = torch.stack([location.point for location in several])
         none = points[:0]
         nothing = Feasibility(kernel, none)
-        chance = nothing.updated(kernel, none, none.new_zeros(0), torch.stack([*failed]))
+        failures = torch.stack([*failed])
+        counts, unexplained = none.new_zeros(0), failures.new_ones(len(failures))
+        chance = nothing.updated(kernel, none, counts, failures, unexplained)
         return several[int(chance(points).argmax())]
     variance = kernels.diagonal(kernel, space.points).cpu().clone()
     tried = [*failed, *(query.point for query in pending.queries)]

@@ -14,11 +14,12 @@ if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
 
 _PRIOR_RATE = 0.02  # share of successes at a point whose only neighbour failed
+_ADVANCE = 1.0  # successes in the rate at points without neighbours, before there are any
 _SPOT = 64  # power of the correlation that is 0 but near a failed point
 _REACH = 4  # power of the correlation: weights reach half a lengthscale
 _MUCH_CLOSER = 100.0  # ratio of squared distances
 _TOLERANCE = 0.85  # share of successes, from which a point is as good as any
-_COMPARED = 128  # successes from which the typical share is estimated
+_COMPARED = 128  # successes, and failures, from which shares are estimated
 _GRID = 2.0**32  # weights of arms are multiples of its inverse: sums do not depend on their order
 _TINY = 1e-12
 
@@ -31,10 +32,22 @@ class LocalOutcomes(NamedTuple):
     success: Tensor  # (n,), correlation with the nearest success
     failure: Tensor  # (n,), correlation with the nearest failure
 
+    def success_rate(self, elsewhere: float) -> Tensor:
+        """Kernel-weighted rate (n,) of successes nearby; without any, that of points elsewhere."""
+        before = _PRIOR_RATE * elsewhere
+        return (self.in_favour + before) / (self.in_favour + self.against + _PRIOR_RATE)
+
     @property
-    def success_rate(self) -> Tensor:
-        """Kernel-weighted rate (n,) of successes nearby, with a prior that favours success."""
-        return (self.in_favour + _PRIOR_RATE) / (self.in_favour + self.against + _PRIOR_RATE)
+    def novelty(self) -> Tensor:
+        """Share (n,) of the rate elsewhere in the rate at each point: 1 where nothing is near."""
+        return _PRIOR_RATE / (self.in_favour + self.against + _PRIOR_RATE)
+
+    def without(self, successes: Tensor | float = 0.0, failures: float = 0.0) -> LocalOutcomes:
+        """The outcomes but for some at the points themselves."""
+        return self._replace(
+            in_favour=(self.in_favour - successes).clamp_min(0.0),
+            against=(self.against - failures).clamp_min(0.0),
+        )
 
     def failure_penalty(self, power: int, ratio: float = 1.0) -> Tensor:
         """1 at a point that has only failed, 0 away from it or closer to a success (n,).
@@ -48,19 +61,21 @@ class LocalOutcomes(NamedTuple):
         alone = torch.where(success > _TINY, closer, 0.0)
         return alone * self.failure.pow(power)
 
-    def probability(self, penalty: Tensor, typical: float = 1.0) -> Tensor:
+    def probability(self, elsewhere: float, penalty: Tensor, typical: float = 1.0) -> Tensor:
         """Probability (n,) of success, 1 where the rate is at least `_TOLERANCE` * `typical`."""
-        relative = (self.success_rate / (_TOLERANCE * typical)).clamp_max(1.0)
+        relative = (self.success_rate(elsewhere) / (_TOLERANCE * typical)).clamp_max(1.0)
         return relative * (1.0 - (1.0 - _PRIOR_RATE) * penalty)
 
 
 class Feasibility:
     """Probability that measuring at a point succeeds (Nadaraya-Watson).
 
-    A kernel-weighted share of successes with a prior that favours success, so that one failure
-    lowers its neighbourhood and several exclude a region; up to 15 % of failures among the
-    successes nearby, which may have happened by chance, exclude nothing. The point of a failure is
-    not tried again; how far that reaches is limited by the nearest success.
+    A kernel-weighted share of successes, so that one failure lowers its neighbourhood and several
+    exclude a region; up to 15 % of failures among the successes nearby, which may have happened by
+    chance, exclude nothing. The point of a failure is not tried again; how far that reaches is
+    limited by the nearest success. Where nothing was measured nearby the rate is that of the
+    measurements that had no neighbours, beside one success in advance: where the feasible region is
+    a small part of many dimensions, each failure far from the others tells of all that is unknown.
 
     Args:
         kernel: Kernel whose correlation weighs the sites.
@@ -75,13 +90,13 @@ class Feasibility:
         self._succeeded = self._failed = arms[:0]
         self._counts = arms.new_zeros(0)
         self._outcomes = LocalOutcomes(*arms.new_zeros(4, len(arms)))
-        self._typical = 1.0
+        self._elsewhere = self._typical = 1.0
 
     def __call__(self, points: Tensor) -> Tensor:  # (n, d) -> (n,)
         """The probabilities by which to search, differentiable in the points."""
         outcomes = self._outcomes_of(points)
         penalty = torch.where(outcomes.failure > 1.0 - _TINY, 1.0, outcomes.failure_penalty(_SPOT))
-        return outcomes.probability(penalty)
+        return outcomes.probability(self._elsewhere, penalty)
 
     def of_recommendation(self, points: Tensor) -> Tensor:  # (n, d) -> (n,)
         """The probabilities by which to recommend, differentiable in the points.
@@ -91,7 +106,8 @@ class Feasibility:
         has not been measured is penalised unless it is much closer to a success than to a failure.
         """
         outcomes = self._outcomes_of(points)
-        return outcomes.probability(outcomes.failure_penalty(_REACH, _MUCH_CLOSER), self._typical)
+        penalty = outcomes.failure_penalty(_REACH, _MUCH_CLOSER)
+        return outcomes.probability(self._elsewhere, penalty, self._typical)
 
     def of_measured(self, points: Tensor) -> Tensor:  # (n, d) -> (n,)
         """The probabilities by which to recommend designs that were measured, differentiable.
@@ -100,10 +116,16 @@ class Feasibility:
         the others nothing is known but the rate nearby.
         """
         outcomes = self._outcomes_of(points)
-        return outcomes.probability(torch.zeros_like(outcomes.success), self._typical)
+        none = torch.zeros_like(outcomes.success)
+        return outcomes.probability(self._elsewhere, none, self._typical)
 
     def updated(
-        self, kernel: Kernel, succeeded: Tensor, counts: Tensor, failed: Tensor
+        self,
+        kernel: Kernel,
+        succeeded: Tensor,
+        counts: Tensor,
+        failed: Tensor,
+        unexplained: Tensor,
     ) -> Feasibility:
         """The model of all measurements so far, under a kernel.
 
@@ -112,6 +134,8 @@ class Feasibility:
             succeeded: Distinct sites (s, d) with successes.
             counts: How many successes each of them has (s,).
             failed: Sites (f, d) of the failures.
+            unexplained: Probability (f,) that a failure has no cause that other points do not
+                share.
         """
         more = counts.clone()
         more[: len(self._counts)] -= self._counts[: len(counts)]
@@ -120,7 +144,8 @@ class Feasibility:
             and _begins(failed, self._failed)
             and bool((more >= 0.0).all())
         ):
-            return Feasibility(kernel, self._arms).updated(kernel, succeeded, counts, failed)
+            anew = Feasibility(kernel, self._arms)
+            return anew.updated(kernel, succeeded, counts, failed, unexplained)
         worse = failed[len(self._failed) :]
         if not len(worse) and not bool(more.any()):
             return self
@@ -128,7 +153,7 @@ class Feasibility:
         after._succeeded, after._counts, after._failed = succeeded, counts.clone(), failed
         if len(after._arms):
             after._add_to_arms(more, worse)
-        after._typical = after._typical_rate()
+        after._set_rates(unexplained)
         return after
 
     def _add_to_arms(self, more: Tensor, worse: Tensor) -> None:
@@ -157,17 +182,21 @@ class Feasibility:
             _largest(failure),
         )
 
-    def _typical_rate(self) -> float:
-        """Mean success rate at the sites of successes, each without one success of its own."""
-        number = len(self._succeeded)
-        if not number:
-            return 1.0
-        among = torch.linspace(0, number - 1, min(number, _COMPARED)).round().long()
+    def _set_rates(self, unexplained: Tensor) -> None:
+        """The rates where nothing is near, and at the successes without one of their own each."""
+        some, others = _spread(len(self._succeeded)), _spread(len(self._failed))
+        counts = self._counts[some]
         with torch.no_grad():
-            outcomes = self._outcomes_at(self._succeeded[among])
-        rate = outcomes._replace(in_favour=(outcomes.in_favour - 1.0).clamp_min(0.0)).success_rate
-        counts = self._counts[among]
-        return float((counts * rate).sum() / counts.sum())
+            at_successes = self._outcomes_at(self._succeeded[some])
+            new = at_successes.without(successes=counts).novelty
+            worse = self._outcomes_at(self._failed[others]).without(failures=1.0).novelty
+        known = _ADVANCE + float(new.sum()) * len(self._succeeded) / max(len(some), 1)
+        failures = float((worse * unexplained[others]).sum()) * len(self._failed)
+        self._elsewhere = known / (known + failures / max(len(others), 1))
+        self._typical = 1.0
+        if len(some):
+            rate = at_successes.without(successes=1.0).success_rate(self._elsewhere)
+            self._typical = float((counts * rate).sum() / counts.sum())
 
     def _of_arms(self, site: Tensor) -> Tensor:
         return kernels.correlation(self._kernel, self._arms, site.unsqueeze(0))[:, 0]
@@ -175,6 +204,11 @@ class Feasibility:
 
 def _begins(sites: Tensor, former: Tensor) -> bool:
     return len(former) == 0 or torch.equal(sites[: len(former)], former)
+
+
+def _spread(number: int) -> Tensor:
+    """Indices of at most `_COMPARED` of so many sites."""
+    return torch.linspace(0, max(number - 1, 0), min(number, _COMPARED)).round().long()
 
 
 def _on_grid(weights: Tensor) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import torch
@@ -54,8 +55,19 @@ class Failures:
         """
         if not self.all and not len(unstable):
             return CERTAIN
-        found = self._feasibility(kernel, observations, unstable)
-        return Probability((found, self.shared_values(observations)))
+        shared = self.shared_values(observations)
+        chance = self._feasibility(kernel, observations, unstable, shared)
+        return Probability((partial(self._doubted, chance, observations), shared))
+
+    def _doubted(self, chance: Feasibility, observations: Observations, points: Tensor) -> Tensor:
+        """A chance (n,), to the power of one and the failures since the last success.
+
+        These were more probable to succeed by what was known, so that it is taken to know less;
+        and a search that goes on at the edge of a region would pay for each step with a trial.
+        """
+        found = chance(points)
+        since = sum(one.after == len(observations) for one in self.all)
+        return found.pow(1 + since) if since else found
 
     def of_recommendation(
         self, kernel: Kernel, observations: Observations, unstable: Tensor, *, measured: bool
@@ -71,9 +83,10 @@ class Failures:
         """
         if not self.all and not len(unstable):
             return CERTAIN
-        found = self._feasibility(kernel, observations, unstable)
+        shared = self.shared_values(observations)
+        found = self._feasibility(kernel, observations, unstable, shared)
         alone = found.of_measured if measured else found.of_recommendation
-        return Probability((alone, self.shared_values(observations)))
+        return Probability((alone, shared))
 
     def shared_values(self, observations: Observations) -> SharedValues:
         """Values of single variables that failures share.
@@ -86,7 +99,11 @@ class Failures:
         return SharedValues.of(self.space, observations.sites, torch.stack(self.inputs))
 
     def _feasibility(
-        self, kernel: Kernel, observations: Observations, unstable: Tensor
+        self,
+        kernel: Kernel,
+        observations: Observations,
+        unstable: Tensor,
+        shared: SharedValues,
     ) -> Feasibility:
         """The model of all measurements so far, brought up to date from the last one."""
         sites, counts = observations.sites, observations.counts
@@ -97,5 +114,7 @@ class Failures:
         if self._latest is None:
             arms = self.space.points if isinstance(self.space, Arms) else sites[:0]
             self._latest = Feasibility(kernel, arms)
-        self._latest = self._latest.updated(kernel, sites[stable], counts[stable], failures)
+        self._latest = self._latest.updated(
+            kernel, sites[stable], counts[stable], failures, shared(failures)
+        )
         return self._latest

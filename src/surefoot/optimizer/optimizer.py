@@ -65,6 +65,8 @@ if TYPE_CHECKING:
 _GIVEN = 0.5
 _Located = tuple[Location, int | None, Measurement]  # with the pending query that it counts for
 
+_LIKELY = 0.5  # probability of success from which points of the initial design are measured
+
 
 class Optimizer:
     """Maximises an unknown function from noisy measurements.
@@ -553,10 +555,11 @@ class Optimizer:
     def _choose(self, among: list[Location] | None, space: Space | Joint) -> Location:
         """A location of the space, or of a part of it."""
         among = self._permitted.locations(among, space, self._told, self._generator)
-        if among is None and self.in_initial_design:
+        while among is None and self.in_initial_design:
             self._initial_used += 1
             first = self._initial[self._initial_used - 1]
-            return arguments.placed_in(space, first, self.space)
+            if not self._is_in_vain(first.point):
+                return arguments.placed_in(space, first, self.space)
         if len(self._told.rewards) == 0:
             return self._choose_first(among, space)
         belief = self._searching()
@@ -576,6 +579,16 @@ class Optimizer:
     def safe_of(self, points: Tensor) -> Tensor:
         """Those of points (n, d) that may be asked for: all of them, unless it is safe."""
         return self._permitted.points(points, self._told)
+
+    def _is_in_vain(self, point: Tensor) -> bool:
+        """Whether a point (d,) of the initial design probably fails."""
+        rewards = self._told.rewards
+        if len(rewards) == 0 or not self._told.failures.all:
+            return False
+        unstable = torch.zeros(0, dtype=torch.int64)
+        kernel = self._history.fitted.kernel
+        chance = self._told.failures.of_search(kernel, rewards, unstable)
+        return bool(chance(point.unsqueeze(0)) < _LIKELY)
 
     def _choose_first(self, among: list[Location] | None, space: Space | Joint) -> Location:
         """A location before the first reward."""

@@ -52,8 +52,13 @@ from surefoot.tune.study.trial_attributes import (
     is_round,
     study_units,
 )
+from surefoot.types import NotReady
 
+MAX_FAILURES = 5  # in a row, which end a run
 FIXED = "fixed_params"  # the system attribute of `Study.enqueue_trial`
+
+TRIED_AGAIN = "surefoot:tried_again"
+"""User attribute of a trial of a known configuration, after failures of others in a row."""
 
 
 class NoTrial(enum.Enum):
@@ -258,11 +263,11 @@ class StudyTrials:
             self.opened.storage.remove_session()
             self._interrupt_own(why)
 
-    def failures_in_a_row(self) -> list[FrozenTrial]:
+    def failures_in_a_row(self, state: StudyState | None = None) -> list[FrozenTrial]:
         """This run's failures since its last measurement, in order of their end."""
         mine = [
             trial
-            for trial in self.opened.state().trials
+            for trial in (self.opened.state() if state is None else state).trials
             if is_round(trial) and (trial_owner.owner_of(trial) or {}).get("run") == self.run
         ]
         mine.sort(key=lambda trial: trial.datetime_complete or datetime.min)
@@ -311,6 +316,8 @@ class StudyTrials:
             fixed, following = {FIXED: dict(design[0])}, design[1:]
         elif (planned := schedule.planned(begun)) is not None:
             attributes, fixed = attributes | planned.attributes, {FIXED: planned.params}
+        elif (known := self._tried_again(schedule.state)) is not None:
+            attributes, fixed = {**attributes, TRIED_AGAIN: True}, {FIXED: known}
         else:
             attributes |= raced
         self.opened.study.add_trial(
@@ -318,6 +325,27 @@ class StudyTrials:
         )
         for params in following:
             self.opened.study.enqueue_trial(dict(params))
+
+    def _tried_again(self, state: StudyState) -> dict[str, Any] | None:
+        """A measured configuration, where one more failure in a row would end the run.
+
+        It tells a command that fails by now from configurations that do, where a search tries them
+        of its own accord. The recommended one, if it was measured; None where nothing was.
+        """
+        streak = self.failures_in_a_row(state)
+        running = [one for one in state.trials if one.state == TrialState.RUNNING]
+        if len(streak) < MAX_FAILURES - 1 or any(TRIED_AGAIN in one.user_attrs for one in running):
+            return None
+        restricted = self.study_file.space.restricted
+        done = [one for one in state.trials if one.state == TrialState.COMPLETE]
+        known = [restricted(one.params) for one in done if one.params]
+        if not known:
+            return None
+        try:
+            best = state.recommendation.params
+        except NotReady:
+            best = known[-1]
+        return {**(best if best in known else known[-1]), **self.given}
 
     def _misfit(self, params: Mapping[str, Any]) -> str:
         """Fault of a configuration that the user has queued, empty if it can be measured."""

@@ -20,11 +20,10 @@ from surefoot.tune.study.failures import explained_failure
 from surefoot.tune.study.heartbeat import heartbeats
 from surefoot.tune.study.pairing import companion_of
 from surefoot.tune.study.trial_attributes import RACE, trial_environment
-from surefoot.tune.study.trials import NoTrial, StudyTrials
+from surefoot.tune.study.trials import MAX_FAILURES, TRIED_AGAIN, NoTrial, StudyTrials
 from surefoot.tune.study.waiting import WaitingNote
 from surefoot.types import SurefootError
 
-MAX_FAILURES = 5  # in a row
 PAUSE = 0.2  # seconds between looks at whether another process has finished
 
 
@@ -36,8 +35,9 @@ class TooManyFailures(SurefootError):
     @classmethod
     def after(cls, streak: list[FrozenTrial]) -> TooManyFailures:
         last = streak[-1]
+        known = " of a configuration that had been measured" * (TRIED_AGAIN in last.user_attrs)
         return cls(
-            f"{len(streak)} failures in a row, the last (trial {last.number}): "
+            f"{len(streak)} failures in a row, the last (trial {last.number}){known}: "
             f"{explained_failure(last)}; all trials are kept, and the same command resumes the "
             "study"
         )
@@ -76,7 +76,8 @@ def tune(
         sleep: Waits for other processes, in seconds.
 
     Raises:
-        TooManyFailures: After five failures in a row of this run.
+        TooManyFailures: After five failures in a row of this run, the last of a configuration that
+            had been measured, if there is one.
         UnclearMeasurement: If the first output has several readings.
         StorageFailed: If a trial cannot be recorded.
         KeyboardInterrupt: After a second Ctrl-C.
