@@ -16,7 +16,7 @@ from surefoot.estimators import AdaptiveTruncation, Huber, LeastSquares, Truncat
 from surefoot.types import InvalidInput
 
 _RESIDUALS = 512  # latest ones, of which the scale is found
-_SCALED_EVERY = 16  # rewards between these
+_EVERY = 16  # rewards between these, and between searches for rewards that need not be kept
 _MEDIAN_TO_DEVIATION = 1.4826
 
 
@@ -76,12 +76,12 @@ class AdaptivelyTruncated:
         self._moments = np.zeros(dimension)
         self._features = np.zeros((0, dimension))
         self._rewards = np.zeros(0)
+        self._due = 0  # number of rewards at which to search for those that need not be kept
 
     def take(self, feature: Floats, reward: float, geometry: RunningRidge) -> None:
         self.threshold = self._rule.threshold(geometry.number, geometry.dimension)
         self._moments += reward * feature
-        leverage = float(feature @ geometry.solve(feature))
-        if abs(reward) * math.sqrt(max(leverage, 0.0)) > self.threshold:
+        if abs(reward) * math.sqrt(max(1.0 - geometry.left, 0.0)) > self.threshold:
             self._features = np.vstack([self._features, feature])
             self._rewards = np.append(self._rewards, reward)
 
@@ -93,9 +93,10 @@ class AdaptivelyTruncated:
         directions, _ = dtrtrs(root, self._features.T, lower=1)  # (m, k)
         terms = directions * self._rewards
         cut = np.abs(terms) > self.threshold
-        back, _ = dtrtrs(root, (terms * cut).sum(1), lower=1, trans=1)
-        live = np.einsum("mk,mk->k", terms, terms) > self.threshold**2
-        if not live.all():
+        back, _ = dtrtrs(root, np.add.reduce(terms * cut, 1), lower=1, trans=1)
+        if geometry.number >= self._due:
+            self._due = geometry.number + _EVERY
+            live = np.einsum("mk,mk->k", terms, terms) > self.threshold**2
             self._features, self._rewards = self._features[live], self._rewards[live]
         return theta - back
 
@@ -123,13 +124,12 @@ class Clipped:
         self._number = 0
 
     def take(self, feature: Floats, reward: float, geometry: RunningRidge) -> None:
-        solved = geometry.solve(feature)
-        left = 1.0 - min(float(feature @ solved), 1.0 - 1e-12)  # V holds this row already
-        before = (float(self._moments @ solved)) / left
+        left = geometry.left
+        before = float(self._moments @ geometry.solve(feature)) / left  # V holds this row already
         residual = reward - before
         self._sizes[self._number % _RESIDUALS] = abs(residual) * math.sqrt(left)
         self._number += 1
-        if self._number <= _SCALED_EVERY or self._number % _SCALED_EVERY == 0:
+        if self._number <= _EVERY or self._number % _EVERY == 0:
             known = self._sizes[: min(self._number, _RESIDUALS)]
             self.threshold = self._k * _MEDIAN_TO_DEVIATION * float(np.median(known))
         reach = self.threshold / math.sqrt(left)

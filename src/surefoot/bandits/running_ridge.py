@@ -28,6 +28,7 @@ class RunningRidge:
         self.ridge = ridge
         self.number = 0
         self.information_gain = 0.0
+        self.left = 1.0  # one less the leverage phi' V^{-1} phi of the latest row, which V holds
         self.gram: Floats = np.asfortranarray(ridge * np.eye(dimension))
         self.inverse: Floats = np.asfortranarray(np.eye(dimension) / ridge)
 
@@ -43,6 +44,7 @@ class RunningRidge:
         self.gram = dger(times, feature, feature, a=self.gram, overwrite_a=1)
         self.inverse = dger(-times / growth, solved, solved, a=self.inverse, overwrite_a=1)
         self.information_gain += 0.5 * math.log(growth)
+        self.left = 1.0 / growth
         self.number += 1
         if self.number % _REFRESH == 0 or growth > _LARGEST_STEP:
             inverse, root = inverse_and_root(self.gram)

@@ -6,6 +6,7 @@ import copy
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ import numpy as np
 import torch
 from scipy.special import roots_hermite
 from torch import Tensor
+from torch.nn.functional import linear
 
 from surefoot._internal import checks
 from surefoot._internal.brief import brief
@@ -46,8 +48,19 @@ class FourierEmbedding:
 
     def __call__(self, points: Tensor) -> Tensor:
         """Features (n, m) of points (n, d)."""
-        phase = points @ self.frequencies.T
-        return torch.cat([self.amplitudes * phase.cos(), self.amplitudes * phase.sin()], -1)
+        waves, shifts, heights = self._stacked
+        return linear(points, waves, shifts).cos() * heights
+
+    @cached_property
+    def _stacked(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Waves (m, d), shifts (m,) and heights (m,) of all features, as sin p = cos(p - pi / 2).
+
+        With few points, the price is that of calls: three instead of seven.
+        """
+        with torch.inference_mode(False):  # kept for calls that need gradients
+            shifts = self.amplitudes.new_zeros(2, len(self.amplitudes))
+            shifts[1] = -0.5 * math.pi
+            return self.frequencies.repeat(2, 1), shifts.flatten(), self.amplitudes.repeat(2)
 
     def residual(self, points: Tensor, features: Tensor) -> Tensor:
         """[k(x, x) - ||phi(x)||^2]+ at points (n, d) with features (n, m), as (n,)."""
