@@ -135,6 +135,19 @@ def test_rounding_does_not_add_up() -> None:
     np.testing.assert_allclose(bandit.coefficients, exact, rtol=1e-9, atol=1e-12)
 
 
+def test_rewards_that_can_no_longer_be_truncated_are_not_kept() -> None:
+    random = np.random.default_rng(0)
+    bandit = sf.bandits.contextual(2, estimator=sf.AdaptiveTruncation(MOMENT, horizon=3000))
+    kept = []
+    for step in range(3000):
+        bandit.learn(random.normal(size=2), random.standard_t(3))
+        if step % 7 == 6:  # looks between which several rewards come
+            _ = bandit.coefficients
+            kept.append(len(bandit._estimator._rewards))
+    assert 0 < max(kept) < 100
+    assert kept[-1] < 0.5 * max(kept)
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

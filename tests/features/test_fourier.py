@@ -140,3 +140,18 @@ def test_a_grid_in_thousands_of_dimensions_is_refused() -> None:
     space = sf.Box([0.0] * 3000, [1.0] * 3000)
     with pytest.raises(sf.InvalidInput, match="more than 10"):
         sf.QuadratureFourier(32).embedding(sf.kernels.squared_exponential(0.2), space)
+
+
+def test_features_are_cosines_and_sines_and_have_gradients_after_use_in_inference_mode() -> None:
+    box = sf.Box([0.0, 0.0], [1.0, 1.0])
+    embedding = sf.RandomFourier(8, seed=1).embedding(sf.kernels.squared_exponential(0.3), box)
+    points = torch.rand(5, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    with torch.inference_mode():
+        found = embedding(points).numpy()
+    phase = points.numpy() @ embedding.frequencies.numpy().T
+    height = embedding.amplitudes.numpy()
+    expected = np.concatenate([height * np.cos(phase), height * np.sin(phase)], -1)
+    np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-14)
+    points.requires_grad_()
+    embedding(points).sum().backward()
+    assert points.grad is not None
