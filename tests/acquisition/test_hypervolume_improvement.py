@@ -86,6 +86,16 @@ def test_the_score_tells_points_apart_where_no_drawn_function_improves(seed: int
     assert float(optimizer.ask().point) < 0.1
 
 
+def test_a_search_that_is_content_looks_where_the_deviation_promises_much_more() -> None:
+    x = torch.linspace(0.0, 0.1, 6, dtype=torch.float64).repeat(2)
+    optimizer = sf.algorithms.robust_ucb(
+        sf.Box([0.0], [1.0]), policy=HypervolumeImprovement(scale=0.0), outcomes=COST, seed=0
+    )
+    costs = [{"cost": one} for one in x.tolist()]
+    optimizer.tell_all(x[:, None], (9 * x).sin().tolist(), outcomes=costs)
+    assert float(optimizer.ask().point) > 0.5
+
+
 def test_a_gap_of_the_front_is_filled() -> None:
     x = torch.tensor([0.0, 0.1, 0.2, 0.7, 0.8, 0.9, 1.0] * 2, dtype=torch.float64)
     optimizer = run_on(sf.Box([0.0], [1.0]), x)

@@ -30,6 +30,7 @@ _BEYOND = (0.1, 1.0)  # of the extent of the front, the least and most to the re
 _WHOLE = 0.5  # share of the rounds whose reference point is beyond all that was measured
 _SLIGHTLY, _CLEARLY = 0.05, 0.2  # differences, as shares of the extent of the front
 _TINY = 1e-300  # number whose logarithm is finite
+_BOLD = 3.0  # times the improvement, from which on the deviation counts as it is
 _SMOOTH = 1e-4  # improvement, in extents of the front, below which it is smoothed
 
 
@@ -60,9 +61,10 @@ class HypervolumeImprovement:
     Args:
         samples: Number of functions drawn of each objective in each round.
         directions: Number of directions.
-        scale: Factor of the functions' deviation from the posterior mean. With 1, the best of the
-            functions at any point count most, and those are in the corners of a box of several
-            variables, where least is known.
+        scale: Factor of the functions' deviation from the posterior mean, but where all of it
+            promises three times as much. With 1 throughout, the best of the functions at any point
+            count most, and those are in the corners of a box of several variables, where least is
+            known.
 
     References:
         Daulton, Balandat and Bakshy 2021, "Parallel Bayesian optimization of multiple noisy
@@ -108,17 +110,36 @@ class HypervolumeImprovement:
         if belief.seeks_feasibility:
             return maximise(belief.log_feasibility, belief, state.generator, among)
         front = _Front.of(belief, self.directions, state.generator)
-        score = self._score(front, belief, state.generator)
-        return maximise(score, belief, state.generator, among, front.closeness)
+        (cautious, least), (bold, most) = (
+            self._best(front, belief, scale, among, state.generator) for scale in (self.scale, 1.0)
+        )
+        return bold if most - least > math.log(_BOLD) else cautious
 
     def __call__(self, belief: Belief, generator: torch.Generator) -> Score:
         """The score of one round, whose functions and directions are drawn here."""
         if belief.seeks_feasibility:
             return belief.log_feasibility
-        return self._score(_Front.of(belief, self.directions, generator), belief, generator)
+        front = _Front.of(belief, self.directions, generator)
+        return self._score(front, belief, self.scale, generator)
 
-    def _score(self, front: _Front, belief: Belief, generator: torch.Generator) -> Score:
-        drawn = [_Drawn.of(one, self.samples, self.scale, generator) for one in front.objectives]
+    def _best(
+        self,
+        front: _Front,
+        belief: Belief,
+        scale: float,
+        among: list[Location] | None,
+        generator: torch.Generator,
+    ) -> tuple[Location, float]:
+        """The point of largest score with a share of the deviation, and the score."""
+        score = self._score(front, belief, scale, generator)
+        found = maximise(score, belief, generator, among, front.closeness)
+        with torch.no_grad():
+            return found, float(score(found.design.unsqueeze(0)))
+
+    def _score(
+        self, front: _Front, belief: Belief, scale: float, generator: torch.Generator
+    ) -> Score:
+        drawn = [_Drawn.of(one, self.samples, scale, generator) for one in front.objectives]
         power, feasible = len(drawn), belief.feasible
 
         def volumes(points: Tensor) -> Tensor:  # (s, n, directions)

@@ -33,7 +33,7 @@ from surefoot_experiments.harness.tables import (
     benchmark,
     table_from,
 )
-from surefoot_experiments.harness.trial import Case, Purpose, Rows, Scale, Tables, Trial
+from surefoot_experiments.harness.trial import Case, Rows, Scale, Tables, Trial
 from surefoot_experiments.problems.noise import Gaussian, Generator, Noise, Spikes, uniform
 from surefoot_experiments.problems.trade_offs import DATA, SYSTEMS, trade_off
 
@@ -116,7 +116,7 @@ def run(trial: Trial) -> Rows:
     """One search; all samplers see the same noise in the same trial."""
     name, noise, method = trial.case.split()
     function, reference, measured = problem(
-        name, noise, trial.rounds, trial.generator(Purpose.NOISE)
+        name, noise, trial.rounds, torch.Generator().manual_seed(trial.index)
     )
     truth: list[np.ndarray] = []
 
@@ -126,7 +126,7 @@ def run(trial: Trial) -> Rows:
         return tuple(measured(truth[-1], one.number))
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    sampler = SAMPLERS[method](seed=trial.integer(Purpose.METHOD))
+    sampler = SAMPLERS[method](seed=trial.index)
     study = optuna.create_study(directions=["minimize"] * 2, sampler=sampler)
     rows, seconds = [], 0.0
     for size in (trial.rounds // 2, trial.rounds):
