@@ -124,7 +124,7 @@ def test_a_preference_chooses_from_the_front(measured: OpenedStudy) -> None:
     chosen = surefoot("recommend", path, "--prefer", "speed>=0.7")
     assert "x = 0.5" in chosen
     warned = surefoot("recommend", path, "--prefer", "cost<=0.5")
-    assert "Warning: no measured configuration keeps" in warned
+    assert "Warning: no measured configuration keeps cost<=0.5 with" in warned
 
 
 @pytest.mark.slow
@@ -163,6 +163,7 @@ def test_the_report_draws_the_front(measured: OpenedStudy, tmp_path: Path) -> No
     assert "9 of 9 configurations are not dominated" in page
     assert "smaller cost is better · larger speed is better" in page
     assert 'id="convergence"' not in page
+    assert '"name":"recommended"' in page
 
 
 @pytest.mark.slow

@@ -144,14 +144,18 @@ class Front:
         kept = np.flatnonzero(chance >= confidence)
         if not len(kept):
             warn(
-                f"no measured configuration keeps {checks.shown(dict(limits))} with a probability "
-                f"of {confidence:g}: the one returned has {chance.max():.2g}.",
+                f"no measured configuration keeps {self._limits_text(limits)} with a probability "
+                f"of {confidence:g}: the one chosen has {chance.max():.2g}.",
             )
             deviations = self.draws.std(-1).clip(_TINY)
             excess = (self._losses - self._signed(wanted)) / deviations  # NaN without a limit
             return self.candidates[np.lexsort((np.nanmax(excess, -1), -chance))[0]]
         free = np.flatnonzero(np.isnan(wanted))
         return self._compromise(kept, free if len(free) else range(len(wanted)))
+
+    def _limits_text(self, limits: Mapping[str, float]) -> str:
+        signs = {name: ">=" if maximised else "<=" for name, maximised in self.maximised.items()}
+        return ", ".join(f"{name}{signs[name]}{limit:g}" for name, limit in limits.items())
 
     def hypervolume(self, reference: Mapping[str, float]) -> tuple[float, float, float]:
         """Hypervolume that the front dominates, without noise.

@@ -142,6 +142,7 @@ def _front(state: StudyState) -> FrontView:
             **{name: [one[name] for one in measured] for name in further},
         },
         {name: f"{name} [{unit}]" if unit else name for name, unit in found.of.items()},
+        found.chosen,
         escaped(values_text(found.chosen, found.of, further)),
         {name: int(one.outliers.sum()) for name, one in state.objectives.objectives.items()},
     )

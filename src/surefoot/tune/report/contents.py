@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
-from surefoot.integrations.optuna import Front
+from surefoot.integrations.optuna import Front, ParetoPoint
 from surefoot.tune.units import Units
 
 
@@ -120,6 +120,7 @@ class FrontView:
         front: The front.
         measured: Measurements of each objective by name, in the same order.
         titles: Names of the objectives with their units, by name.
+        chosen: The recommended point.
         value: All objectives but the first at the recommended point, in words.
         outliers: Number of measurements of each objective that are treated as outliers, by name.
     """
@@ -127,6 +128,7 @@ class FrontView:
     front: Front
     measured: dict[str, list[float]]
     titles: dict[str, str]
+    chosen: ParetoPoint
     value: str
     outliers: dict[str, int]
 

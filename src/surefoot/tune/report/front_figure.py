@@ -13,6 +13,7 @@ from surefoot.tune.report.formatting import interval_text, settings_html
 from surefoot.tune.report.plotting import (
     BLUE,
     GREY,
+    ORANGE,
     AxisRange,
     add_line,
     add_markers,
@@ -37,6 +38,7 @@ def front_figure(
     y: str,
     measured: Mapping[str, Sequence[float]] | None = None,
     titles: Mapping[str, str] | None = None,
+    recommended: Sequence[ParetoPoint] = (),
 ) -> go.Figure:
     """A Pareto front over two of its objectives, with 95 % intervals of its points.
 
@@ -47,6 +49,7 @@ def front_figure(
         measured: Measurements of both objectives by name, in the same order; those beyond the axes
             are triangles at the border.
         titles: Titles of the axes by name of the objective, by default the names.
+        recommended: Points with a ring.
 
     Returns:
         The figure. The steps between the points are drawn where there are two objectives only.
@@ -77,6 +80,9 @@ def front_figure(
         **shares(CERTAINTY, title={"text": "probability to be optimal", "side": "right"}),
     )
     figure.data[-1].update(error_x=_bars(members, x), error_y=_bars(members, y))
+    if recommended:
+        ring = {"color": ORANGE, "symbol": "circle-open", "size": 16, "line": {"width": 2}}
+        add_markers(figure, *_places(recommended, x, y), "recommended", **ring)
     return figure
 
 

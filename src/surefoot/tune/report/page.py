@@ -109,7 +109,7 @@ def _template() -> Any:
 
 def _front(view: FrontView, x: str, y: str) -> Markup:
     """The front over two of its objectives."""
-    figure = front_figure(view.front, x, y, view.measured, view.titles)
+    figure = front_figure(view.front, x, y, view.measured, view.titles, [view.chosen])
     return _embed(f"front-{x}-{y}", figure, front_text(view.front))
 
 
