@@ -116,7 +116,7 @@ def test_a_preference_is_kept_with_confidence(front: Front) -> None:
     assert bold.values["cost"] <= by_speed.values["cost"]
     both = front.prefer({"cost": 0.2, "speed": 0.8})
     assert 0.35 < both.params["x"] < 0.65
-    with pytest.warns(UserWarning, match=r"keeps cost<=-0.5 with a probability of 0.95: the one chosen has 0"):
+    with pytest.warns(UserWarning, match=r"keeps cost<=-0.5 with .*: the one chosen has 0"):
         least = front.prefer({"cost": -0.5})
     assert least.params["x"] < 0.4
 
