@@ -81,8 +81,15 @@ def front_figure(
     )
     figure.data[-1].update(error_x=_bars(members, x), error_y=_bars(members, y))
     if recommended:
-        ring = {"color": ORANGE, "symbol": "circle-open", "size": 16, "line": {"width": 2}}
-        add_markers(figure, *_places(recommended, x, y), "recommended", **ring)
+        add_markers(
+            figure,
+            *_places(recommended, x, y),
+            "recommended",
+            color=ORANGE,
+            symbol="circle-open",
+            size=16,
+            line={"width": 2},
+        )
     return figure
 
 
