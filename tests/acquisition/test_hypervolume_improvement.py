@@ -37,7 +37,7 @@ def test_hypervolume_is_the_mean_over_directions(size: int) -> None:
     worst, extent = _ends(values, torch.zeros_like(values))
     reference = worst - 0.3 * extent
     weights = _directions(2**13, size, generator)
-    front = _Front((), values, values, weights, reference, extent)
+    front = _Front((), values, values, weights, reference, extent, is_far=False)
     volume = hypervolume(((reference - values) / extent).numpy(), torch.zeros(size).numpy())
     mean = float(front.lengths(values).clamp_min(0.0).amax(0).pow(size).mean())
     constant = math.pi ** (size / 2) / 2**size / math.gamma(size / 2 + 1)
@@ -89,7 +89,7 @@ def test_the_score_tells_points_apart_where_no_drawn_function_improves(seed: int
 def test_a_search_that_is_content_looks_where_the_deviation_promises_much_more() -> None:
     x = torch.linspace(0.0, 0.1, 6, dtype=torch.float64).repeat(2)
     optimizer = sf.algorithms.robust_ucb(
-        sf.Box([0.0], [1.0]), policy=HypervolumeImprovement(scale=0.0), outcomes=COST, seed=0
+        sf.Box([0.0], [1.0]), policy=HypervolumeImprovement(scale=0.0), outcomes=COST, seed=3
     )
     costs = [{"cost": one} for one in x.tolist()]
     optimizer.tell_all(x[:, None], (9 * x).sin().tolist(), outcomes=costs)

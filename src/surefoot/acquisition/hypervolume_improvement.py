@@ -61,10 +61,10 @@ class HypervolumeImprovement:
     Args:
         samples: Number of functions drawn of each objective in each round.
         directions: Number of directions.
-        scale: Factor of the functions' deviation from the posterior mean, but where all of it
-            promises three times as much. With 1 throughout, the best of the functions at any point
-            count most, and those are in the corners of a box of several variables, where least is
-            known.
+        scale: Factor of the functions' deviation from the posterior mean, but where with the close
+            reference point all of it promises three times as much. With 1 throughout, the best of
+            the functions at any point count most, and those are in the corners of a box of several
+            variables, where least is known.
 
     References:
         Daulton, Balandat and Bakshy 2021, "Parallel Bayesian optimization of multiple noisy
@@ -110,9 +110,10 @@ class HypervolumeImprovement:
         if belief.seeks_feasibility:
             return maximise(belief.log_feasibility, belief, state.generator, among)
         front = _Front.of(belief, self.directions, state.generator)
-        (cautious, least), (bold, most) = (
-            self._best(front, belief, scale, among, state.generator) for scale in (self.scale, 1.0)
-        )
+        cautious, least = self._best(front, belief, self.scale, among, state.generator)
+        if front.is_far:
+            return cautious
+        bold, most = self._best(front, belief, 1.0, among, state.generator)
         return bold if most - least > math.log(_BOLD) else cautious
 
     def __call__(self, belief: Belief, generator: torch.Generator) -> Score:
@@ -167,6 +168,7 @@ class _Front:
         weights: Directions (m, k), of unit length.
         reference: The reference point (k,).
         extent: Units (k,) of the objectives.
+        is_far: Whether the reference point is beyond all means.
     """
 
     objectives: Sequence[OutcomeBelief]
@@ -175,6 +177,7 @@ class _Front:
     weights: Tensor
     reference: Tensor
     extent: Tensor
+    is_far: bool
 
     @classmethod
     def of(cls, belief: Belief, directions: int, generator: torch.Generator) -> _Front:
@@ -186,13 +189,14 @@ class _Front:
         weights = _directions(directions, len(objectives), generator)
         least, most = _BEYOND
         whole, beyond = torch.rand(2, dtype=torch.float64, generator=generator).tolist()
-        if whole < _WHOLE:
+        if is_far := whole < _WHOLE:
             worst, extent = means.amin(0), _extent(means)
             share = least
         else:
             worst, extent = _ends(means, deviations)
             share = least * (most / least) ** beyond
-        return cls(objectives, sites, means, weights.to(means), worst - share * extent, extent)
+        reference = worst - share * extent
+        return cls(objectives, sites, means, weights.to(means), reference, extent, is_far)
 
     def lengths(self, values: Tensor) -> Tensor:
         """Distances (..., m) from the reference point that values (..., k) dominate."""

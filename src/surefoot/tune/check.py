@@ -49,7 +49,7 @@ class Checked:
         lines = [f"{self.setting.name}: {given}"]
         if self.environment:
             under = ", ".join(f"{name}={value}" for name, value in self.environment.items())
-            lines.append(f"environment: {under}")
+            lines.append(f"at {under}")
         if isinstance(result, Failure):
             output = printable(result.output).strip().splitlines()[-_OUTPUT_LINES:]
             lines += [f"no measurement: {printable(result.reason)}"]

@@ -50,7 +50,8 @@ has Gaussian noise of {noise} standard deviations of the objective at uniform po
 a forest fitted to recorded medians, and the memory that follows from six parameters; their noise is
 Gaussian with the median deviation of the measurements, or that of the measurements themselves
 ("spikes"). Reference points: {references}. Means over the runs with standard errors; seconds of
-processor time for the search.
+processor time for the search, on a busy machine. A method and problem have as many runs as are
+named, of the same seeds as the others' first ones.
 
 Run {date} on {cores} cores, CPU, one thread, the machine shared with other work. {versions}.
 """
@@ -160,6 +161,13 @@ def _gp_front(study: optuna.Study) -> np.ndarray:
     return np.flatnonzero(non_dominated(torch.stack(means, -1).numpy()))
 
 
+def _shown(volume: float) -> str:
+    """Two decimals, none of what is beyond a hundred; a dash for what was not computed."""
+    if np.isnan(volume):
+        return "–"
+    return f"{volume:,.0f}" if volume > 100.0 else f"{volume:.2f}"
+
+
 def report(tables: Tables) -> str:
     """The table of finished runs."""
     lines = []
@@ -169,9 +177,10 @@ def report(tables: Tables) -> str:
         line["runs"] = str(len(rows))
         for column in ("all", "front", "gp front"):
             error = rows[column].sem()
-            more = "" if np.isnan(error) else f" ± {error:.2f}"
-            line[column] = f"{rows[column].mean():.2f}{more}"
-        lines.append({**line, "seconds": f"{rows['seconds'].mean():.0f}"})
+            more = "" if np.isnan(error) else f" ± {_shown(error)}"
+            line[column] = f"{_shown(rows[column].mean())}{more}"
+        seconds = rows["seconds"].mean()
+        lines.append({**line, "seconds": "–" if np.isnan(seconds) else f"{seconds:.0f}"})
     systems = {name: (name, one.reference) for name, one in SYSTEMS.items()}
     return introduced(INTRODUCTION, PROBLEMS | systems, PACKAGES) + "\n" + table_from(lines)
 
