@@ -26,6 +26,7 @@ LINES = {  # that write a key of a file
 }
 WITHIN = {  # keys of tables that every file has
     "study.safe": "safe = true",
+    "study.explore": "explore = true",
     "study.direction": 'direction = "minimize"',
     "objective.log": "log = true",
     "objective.race": "race = true",
@@ -73,7 +74,7 @@ def test_what_does_not_go_together_is_refused_by_its_key(tmp_path, scheme):
 
 
 @pytest.mark.parametrize(
-    "key", ["confirm", "repeats", "stop", "prior", "study.safe", "objective.log"]
+    "key", ["confirm", "repeats", "stop", "prior", "study.safe", "study.explore", "objective.log"]
 )
 def test_what_some_schemes_exclude_goes_with_a_single_value(tmp_path, key):
     (path := tmp_path / "study.toml").write_text(_text("", key))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
@@ -17,6 +19,8 @@ _PRIOR_RATE = 0.02  # share of successes at a point whose only neighbour failed
 _ADVANCE = 1.0  # successes in the rate at points without neighbours, before there are any
 _SPOT = 64  # power of the correlation that is 0 but near a failed point
 _REACH = 4  # power of the correlation: weights reach half a lengthscale
+_REACHES = (_REACH, 16, 64, 256)  # half of the reach each, of which one is chosen
+_GAIN = 1.0  # nats, by which another one predicts the measurements better than the first
 _MUCH_CLOSER = 100.0  # ratio of squared distances
 _TOLERANCE = 0.85  # share of successes, from which a point is as good as any
 _COMPARED = 128  # successes, and failures, from which shares are estimated
@@ -76,6 +80,8 @@ class Feasibility:
     limited by the nearest success. Where nothing was measured nearby the rate is that of the
     measurements that had no neighbours, beside one success in advance: where the feasible region is
     a small part of many dimensions, each failure far from the others tells of all that is unknown.
+    How far weights reach, at most half a lengthscale, follows from how well successes and failures
+    predict one another, left out in turn: where a function is smooth the edge of a region is not.
 
     Args:
         kernel: Kernel whose correlation weighs the sites.
@@ -89,8 +95,8 @@ class Feasibility:
         self._arms = arms
         self._succeeded = self._failed = arms[:0]
         self._counts = arms.new_zeros(0)
-        self._outcomes = LocalOutcomes(*arms.new_zeros(4, len(arms)))
-        self._elsewhere = self._typical = 1.0
+        self._outcomes = (LocalOutcomes(*arms.new_zeros(4, len(arms))),) * len(_REACHES)
+        self._reach, self._elsewhere, self._typical = _REACH, 1.0, 1.0
 
     def __call__(self, points: Tensor) -> Tensor:  # (n, d) -> (n,)
         """The probabilities by which to search, differentiable in the points."""
@@ -158,45 +164,66 @@ class Feasibility:
 
     def _add_to_arms(self, more: Tensor, worse: Tensor) -> None:
         """Count new successes (s,) of the sites, and failures at new sites (f, d), for the arms."""
-        in_favour, against, success, failure = self._outcomes
         for index in more.nonzero()[:, 0].tolist():
             near = self._of_arms(self._succeeded[index])
-            in_favour = in_favour + more[index] * _on_grid(near.pow(_REACH))
-            success = torch.maximum(success, near)
+            self._outcomes = tuple(
+                one._replace(
+                    in_favour=one.in_favour + more[index] * _on_grid(near.pow(reach)),
+                    success=torch.maximum(one.success, near),
+                )
+                for one, reach in zip(self._outcomes, _REACHES, strict=True)
+            )
         for site in worse:
             near = self._of_arms(site)
-            against = against + _on_grid(near.pow(_REACH))
-            failure = torch.maximum(failure, near)
-        self._outcomes = LocalOutcomes(in_favour, against, success, failure)
+            self._outcomes = tuple(
+                one._replace(
+                    against=one.against + _on_grid(near.pow(reach)),
+                    failure=torch.maximum(one.failure, near),
+                )
+                for one, reach in zip(self._outcomes, _REACHES, strict=True)
+            )
 
     def _outcomes_of(self, points: Tensor) -> LocalOutcomes:
-        return self._outcomes if points is self._arms else self._outcomes_at(points)
+        if points is self._arms:
+            return self._outcomes[_REACHES.index(self._reach)]
+        return next(self._outcomes_at(points, self._reach))
 
-    def _outcomes_at(self, points: Tensor) -> LocalOutcomes:
+    def _outcomes_at(self, points: Tensor, *reaches: int) -> Iterator[LocalOutcomes]:
         success = kernels.correlation(self._kernel, points, self._succeeded)
         failure = kernels.correlation(self._kernel, points, self._failed)
-        return LocalOutcomes(
-            (success.pow(_REACH) * self._counts).sum(-1),
-            failure.pow(_REACH).sum(-1),
-            _largest(success),
-            _largest(failure),
-        )
+        for reach in reaches:
+            yield LocalOutcomes(
+                (success.pow(reach) * self._counts).sum(-1),
+                failure.pow(reach).sum(-1),
+                _largest(success),
+                _largest(failure),
+            )
 
     def _set_rates(self, unexplained: Tensor) -> None:
-        """The rates where nothing is near, and at the successes without one of their own each."""
+        """The reach, and rates: where nothing is near, at successes without one of their own."""
         some, others = _spread(len(self._succeeded)), _spread(len(self._failed))
-        counts = self._counts[some]
+        counts, unexplained = self._counts[some], unexplained[others]
+        sizes = [len(self._succeeded) / max(len(some), 1), len(self._failed) / max(len(others), 1)]
+        best = -math.inf
         with torch.no_grad():
-            at_successes = self._outcomes_at(self._succeeded[some])
-            new = at_successes.without(successes=counts).novelty
-            worse = self._outcomes_at(self._failed[others]).without(failures=1.0).novelty
-        known = _ADVANCE + float(new.sum()) * len(self._succeeded) / max(len(some), 1)
-        failures = float((worse * unexplained[others]).sum()) * len(self._failed)
-        self._elsewhere = known / (known + failures / max(len(others), 1))
+            at_successes = [*self._outcomes_at(self._succeeded[some], *_REACHES)]
+            at_failures = self._outcomes_at(self._failed[others], *_REACHES)
+            for reach, good, bad in zip(_REACHES, at_successes, at_failures, strict=True):
+                good, bad = good.without(successes=counts), bad.without(failures=1.0)
+                successes = _ADVANCE + float(good.novelty.sum()) * sizes[0]
+                failures = float((bad.novelty * unexplained).sum()) * sizes[1]
+                rate = successes / (successes + failures)
+                logs = good.success_rate(rate).clamp_min(_TINY).log().sum() * sizes[0]
+                risks = (1.0 - bad.success_rate(rate)).clamp_min(_TINY).log() * unexplained
+                found = float(logs + risks.sum() * sizes[1])
+                if found > best:
+                    best = found + _GAIN * (reach == _REACH)
+                    self._reach, self._elsewhere = reach, rate
         self._typical = 1.0
         if len(some):
-            rate = at_successes.without(successes=1.0).success_rate(self._elsewhere)
-            self._typical = float((counts * rate).sum() / counts.sum())
+            known = at_successes[_REACHES.index(self._reach)].without(successes=1.0)
+            rates = known.success_rate(self._elsewhere)
+            self._typical = float((counts * rates).sum() / counts.sum())
 
     def _of_arms(self, site: Tensor) -> Tensor:
         return kernels.correlation(self._kernel, self._arms, site.unsqueeze(0))[:, 0]

@@ -109,6 +109,7 @@ class Contents(Section):
                 f"given beside {safe[0]} = true, where the search begins around the defaults; "
                 "expected one of the two",
             )
+        self._check_exploration()
         scheme = self.scheme
         variables, given, table = scheme.variables, scheme.given, scheme.home
         for name in self.parameters:
@@ -200,6 +201,19 @@ class Contents(Section):
                 f"got {shown(self.scheme.companion)}, but no parameter has a default; expected "
                 "a `default` of each parameter, or 'incumbent'",
             )
+
+    def _check_exploration(self) -> None:
+        """Raise `InvalidKey` for what a search far from all others does not go together with."""
+        if not self.study.explore:
+            return
+        for found, value in self._at(
+            "study.safe", "constraints.*.safe", "prior", "parameters.*.guess"
+        ):
+            if value is not None and value is not False:
+                state = " = true" if value is True else ""
+                raise InvalidKey(
+                    "study.explore", f"true beside {found}{state}, expected one of the two"
+                )
 
     def _check_objectives(self) -> None:
         """Raise `InvalidKey` for what does not go together with one objective, or several."""

@@ -26,13 +26,17 @@ _FOR_VALUES = dict.fromkeys(
     ("confirm", "repeats", "pairing", "stop"), f"{_ONE_OF}: it is for values"
 )
 _FOR_ONE_VALUE = dict.fromkeys(
-    ("environment", "fidelity", "confirm", "repeats", "pairing", "prior", "stop"),
+    ("environment", "fidelity", "confirm", "repeats", "pairing", "prior", "stop", "study.explore"),
     f"{_ONE_OF}: it is for one value",
 )
 _SURE_LIMITS = dict.fromkeys(
     ("study.safe", "constraints.*.safe"), "under which a limit is broken by chance"
 )
-_VARYING = {**_FOR_VALUES, **_SURE_LIMITS, "objective.race": _ONE_OF}
+_VARYING = {
+    **_FOR_VALUES,
+    **_SURE_LIMITS,
+    **dict.fromkeys(("objective.race", "study.explore"), _ONE_OF),
+}
 """What needs measurements of a configuration that are alike."""
 _IN_EACH = "expected it there for each of them"
 

@@ -277,6 +277,7 @@ def default_sampler(study_file: StudyFile, worker: int = 0, existing: int = 0) -
         guess=study_file.guess or None,
         prior=_older_study(study_file),
         safe=study_file.study.safe,
+        explore=study_file.study.explore,
         **study_file.scheme.arguments(study_file.scheme),
     )
 
