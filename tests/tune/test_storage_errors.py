@@ -15,11 +15,12 @@ from rich.console import Console
 from support.study_doubles import all_of, target_of, trials_of
 from surefoot.tune import StudyFileError, export, import_table, open_study, run, summarise
 from surefoot.tune.comparison.compare import compare
+from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.display import Progress
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.report import write_report
 from surefoot.tune.stopping import Stop
-from surefoot.tune.study import trial_owner
+from surefoot.tune.study import opened_study, trial_owner
 from surefoot.tune.study.location import StorageFailed
 from surefoot.tune.study.schedule import REMEASURED
 from surefoot.tune.study.server_outage import OUTAGES
@@ -196,3 +197,18 @@ def test_a_parameter_without_a_name_is_one_line(write_study):
         base.execute("UPDATE trial_params SET param_name = NULL WHERE rowid = 1")
     with pytest.raises(StudyFileError, match="trial 0 has a parameter without a name; restore"):
         open_study(path)
+
+
+def test_a_storage_that_cannot_be_opened_has_kept_nothing(write_study, monkeypatch):
+    """Such as a server with a wrong address, which the lock finds first."""
+
+    @contextlib.contextmanager
+    def refused(location):
+        raise sqlalchemy.exc.OperationalError("connect", {}, Exception("refused"))
+        yield
+
+    monkeypatch.setattr(opened_study, "study_lock", refused)
+    with pytest.raises(
+        StorageFailed, match=r"opening the study failed.*nothing was measured: chec"
+    ):
+        opened_study.create_study(StudyFile.load(write_study()))

@@ -33,6 +33,9 @@ class StorageFailed(SurefootError):
     """The storage could not be read or written, though the study file is in order."""
 
 
+_KEPT = "what was recorded before is safe, and the same command goes on from there"
+
+
 @dataclass(frozen=True)
 class Location(ABC):
     """A storage: the file of an SQLite database or an Optuna journal, or a database server.
@@ -78,18 +81,26 @@ class Location(ABC):
         """
 
     @contextlib.contextmanager
-    def errors(self, doing: str) -> Iterator[None]:
-        """Turn the errors of a database or a journal into `StorageFailed`, in one line."""
+    def errors(self, doing: str, then: str = _KEPT) -> Iterator[None]:
+        """Turn the errors of a database or a journal into `StorageFailed`, in one line.
+
+        Args:
+            doing: Names what is done, for the error.
+            then: What follows from the error.
+        """
         try:
             yield
         except failures() as error:
             raise StorageFailed(
-                f"{self.label}: {doing} failed: {self.reason(error)}; what was recorded before is "
-                "safe, and the same command goes on from there"
+                f"{self.label}: {doing} failed: {self.reason(error)}; {then}"
             ) from error
 
     def attempt(
-        self, doing: str, do: Callable[[], Result], before: Callable[[], None] = lambda: None
+        self,
+        doing: str,
+        do: Callable[[], Result],
+        before: Callable[[], None] = lambda: None,
+        then: str = _KEPT,
     ) -> Result:
         """The result of a function that uses the storage, called again after a short failure.
 
@@ -97,6 +108,7 @@ class Location(ABC):
             doing: Names what it does, for the error.
             do: The function.
             before: Called before each further time, to undo what the last one has written.
+            then: What follows from an error.
 
         Raises:
             StorageFailed: If the storage fails.
@@ -105,7 +117,7 @@ class Location(ABC):
         def refused(error: BaseException) -> str:
             return f"{self.label}: {doing} has to wait: {self.reason(error)}"
 
-        with self.errors(doing):
+        with self.errors(doing, then):
             return OUTAGES.overcome(do, refused, before)
 
     @contextlib.contextmanager

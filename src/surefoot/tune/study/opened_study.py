@@ -209,7 +209,11 @@ def create_study(
         StorageFailed: If the storage cannot be read or written.
     """
     location = locate(study_file)
-    return location.attempt("opening the study", partial(_create_study, location, sampler, worker))
+    return location.attempt(
+        "opening the study",
+        partial(_create_study, location, sampler, worker),
+        then="nothing was measured: check study.storage, and that its server or file can be reached",
+    )
 
 
 def _create_study(location: Location, sampler: BaseSampler | None, worker: int) -> OpenedStudy:
