@@ -1,6 +1,6 @@
 """A policy from outside the package: one class with `check` and `choose`, or one score."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -38,7 +38,9 @@ class Greedy:
         if isinstance(risk, sf.WorstCase):
             raise sf.InvalidInput("no worst case")
 
-    def choose(self, belief: Belief, among: list[Location] | None, state: PolicyState) -> Location:
+    def choose(
+        self, belief: Belief, among: Sequence[Location] | None, state: PolicyState
+    ) -> Location:
         belief = belief.sampled(16, state.generator)
         best = maximise(belief.mean, belief, state.generator, among)
         if not isinstance(belief.space, sf.Joint):
@@ -117,7 +119,9 @@ class Sweep:
     def check(self, space: object, risk: object) -> None:
         pass
 
-    def choose(self, belief: Belief, among: list[Location] | None, state: PolicyState) -> Location:
+    def choose(
+        self, belief: Belief, among: Sequence[Location] | None, state: PolicyState
+    ) -> Location:
         step = state.memory.get("step", 0)
         state.memory["step"] = step + 1
         return belief.space.location(torch.tensor([step / 16], dtype=torch.float64))
@@ -161,7 +165,9 @@ class Chosen:
     def check(self, space: object, risk: object) -> None:
         pass
 
-    def choose(self, belief: Belief, among: list[Location] | None, state: PolicyState) -> Location:
+    def choose(
+        self, belief: Belief, among: Sequence[Location] | None, state: PolicyState
+    ) -> Location:
         return self.function(belief, state)  # type: ignore[return-value]
 
 

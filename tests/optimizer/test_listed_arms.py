@@ -8,6 +8,7 @@ import torch
 
 import surefoot as sf
 from support.batched_runs import batched, play, value
+from surefoot.spaces.locations import designs_of
 
 
 class TestArmsOfARound:
@@ -74,6 +75,19 @@ def test_points_together_are_those_one_by_one() -> None:
     together = torch.stack([one.point for one in box.listed(points)])
     alone = torch.stack([box.locate(point).point for point in points])
     assert torch.equal(together, alone)
+    assert torch.equal(designs_of(list(box.listed(points))), designs_of(box.listed(points)))
+    assert torch.equal(designs_of(box.listed(points)[1:3]), alone[1:3])
     assert not bool(together.signbit()[0, 1])
     with pytest.raises(sf.InvalidInput, match=r"arms\[1\]"):
         box.listed(torch.tensor([[0.3, 0.0], [0.8, 0.0]]))
+
+
+def test_a_query_does_not_keep_the_points_that_were_not_chosen() -> None:
+    box = sf.Box([0.0, 0.0], [1.0, 1.0])
+    kernel = sf.kernels.squared_exponential(0.3)
+    optimizer = sf.Optimizer(box, kernel, features=sf.RandomFourier(8), ridge=0.1)
+    optimizer.tell([0.5, 0.5], 1.0)
+    points = np.random.default_rng(0).random((500, 2))
+    query = optimizer.ask(arms=points)
+    assert query.point.untyped_storage().nbytes() == 16
+    assert query.point.tolist() in points.tolist()

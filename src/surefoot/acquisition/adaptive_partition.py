@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -95,7 +96,9 @@ class AdaptivePartition:
             )
         self._partition(space, self.max_depth)
 
-    def choose(self, belief: Belief, among: list[Location] | None, state: PolicyState) -> Location:
+    def choose(
+        self, belief: Belief, among: Sequence[Location] | None, state: PolicyState
+    ) -> Location:
         """The center of the cell of largest index; of points that are listed, the largest bound."""
         if among is not None:
             return maximise(

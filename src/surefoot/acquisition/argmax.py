@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -14,7 +15,7 @@ from surefoot.beliefs import Belief
 from surefoot.beliefs.probability import Score
 from surefoot.regression.arm_values import FoundArms
 from surefoot.spaces import Arms, Box
-from surefoot.spaces.locations import Location
+from surefoot.spaces.locations import Location, designs_of
 from surefoot.types import InvalidInput
 
 _CHUNK = 4096
@@ -44,7 +45,7 @@ class ArmBound:
         mean, deviation = self.posterior.mean_and_deviation(x)  # type: ignore[attr-defined]
         return torch.add(mean, deviation, alpha=self.width)
 
-    def best(self, among: list[Location] | None) -> Location:
+    def best(self, among: Sequence[Location] | None) -> Location:
         """The arm of largest bound, of those allowed."""
         allowed = None if among is None else torch.tensor([location.arm for location in among])
         arm = self.posterior.best_arm(self.width, allowed)
@@ -64,7 +65,7 @@ def maximise(
     score: Score,
     belief: Belief,
     generator: torch.Generator,
-    among: list[Location] | None = None,
+    among: Sequence[Location] | None = None,
     merit: Score | None = None,
 ) -> Location:
     """The design of largest score, which on a space without an environment is the location.
@@ -92,7 +93,7 @@ def maximise(
     if isinstance(score, ArmBound):
         return score.best(among)
     if among is not None:
-        return among[best_row(score, torch.stack([location.design for location in among]))]
+        return among[best_row(score, designs_of(among))]
     design = belief.space.design
     if isinstance(design, Arms):
         if design.is_elsewhere:

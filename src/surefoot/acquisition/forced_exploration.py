@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -84,7 +85,9 @@ class ForcedExploration:
             )
         as_policy(self.policy).check(space, risk)
 
-    def choose(self, belief: Belief, among: list[Location] | None, state: PolicyState) -> Location:
+    def choose(
+        self, belief: Belief, among: Sequence[Location] | None, state: PolicyState
+    ) -> Location:
         """A point far from all others where one is due, else what the other policy chooses."""
         box = belief.space.design
         free = among is None and isinstance(box, Box) and not box.fixed

@@ -61,7 +61,9 @@ class GainPerCost:
                 "levels, expected one for each."
             )
 
-    def choose(self, belief: Belief, among: list[Location] | None, state: PolicyState) -> Location:
+    def choose(
+        self, belief: Belief, among: Sequence[Location] | None, state: PolicyState
+    ) -> Location:
         """The design of largest score at the highest fidelity, at the level of largest gain."""
         belief = belief.represented
         highest = belief.z[-1:]

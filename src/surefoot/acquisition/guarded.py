@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -22,7 +22,7 @@ from surefoot.regression.posterior import FeaturePosterior
 from surefoot.regression.units import RewardUnits
 from surefoot.risks import Risk
 from surefoot.spaces import Arms, Box, Joint
-from surefoot.spaces.locations import Location
+from surefoot.spaces.locations import Location, designs_of
 from surefoot.widths import Width, srinivas
 from surefoot.widths.progress import check_width
 
@@ -144,7 +144,9 @@ class Guarded:
         as_policy(self.policy).check(space, risk)
         self._optimistic.check(space, risk)
 
-    def choose(self, belief: Belief, among: list[Location] | None, state: PolicyState) -> Location:
+    def choose(
+        self, belief: Belief, among: Sequence[Location] | None, state: PolicyState
+    ) -> Location:
         """The choice of the policy if it is certified, else that of the upper confidence bound."""
         width = min(belief.width, self.heuristic(belief.outcome.progress))
         chosen = as_policy(self.policy).choose(belief.of_width(width), among, state)
@@ -191,4 +193,4 @@ def _risks(belief: Belief, locations: list[Location]) -> Ends:
         rows = [location.design_arm for location in locations]
         mean, lower, upper = belief.risks(belief.space.design.points)  # type: ignore[union-attr]
         return mean[rows], lower[rows], upper[rows]
-    return belief.risks(torch.stack([location.design for location in locations]))
+    return belief.risks(designs_of(locations))

@@ -105,7 +105,9 @@ class HypervolumeImprovement:
                 "space came: leave the environment out, or optimise one objective."
             )
 
-    def choose(self, belief: Belief, among: list[Location] | None, state: PolicyState) -> Location:
+    def choose(
+        self, belief: Belief, among: Sequence[Location] | None, state: PolicyState
+    ) -> Location:
         """The point of largest score."""
         if belief.seeks_feasibility:
             return maximise(belief.log_feasibility, belief, state.generator, among)
@@ -128,7 +130,7 @@ class HypervolumeImprovement:
         front: _Front,
         belief: Belief,
         scale: float,
-        among: list[Location] | None,
+        among: Sequence[Location] | None,
         generator: torch.Generator,
     ) -> tuple[Location, float]:
         """The point of largest score with a share of the deviation, and the score."""

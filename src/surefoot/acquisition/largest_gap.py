@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -79,7 +80,9 @@ class LargestGap:
             )
         check_density(space, risk, self.lacing)
 
-    def choose(self, belief: Belief, among: list[Location] | None, state: PolicyState) -> Location:
+    def choose(
+        self, belief: Belief, among: Sequence[Location] | None, state: PolicyState
+    ) -> Location:
         """The optimistic design of the level with the largest gap, under a lacing value."""
         space: Joint = belief.space  # type: ignore[assignment]
         risk: WeightedVaR = belief.risk  # type: ignore[assignment]
@@ -94,7 +97,7 @@ class LargestGap:
 
 
 def _optimistic(
-    belief: Belief, among: list[Location] | None, generator: torch.Generator
+    belief: Belief, among: Sequence[Location] | None, generator: torch.Generator
 ) -> Location:
     return maximise(lambda x: belief.bound(x, belief.width), belief, generator, among)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -63,7 +64,9 @@ class NoisyExpectedImprovement:
                 "`UpperConfidenceBound()` as the policy."
             )
 
-    def choose(self, belief: Belief, among: list[Location] | None, state: PolicyState) -> Location:
+    def choose(
+        self, belief: Belief, among: Sequence[Location] | None, state: PolicyState
+    ) -> Location:
         """The point of largest score."""
         return maximise(self(belief, state.generator), belief, state.generator, among)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -102,7 +103,9 @@ class PhasedElimination:
                 "which can be left out one by one."
             )
 
-    def choose(self, belief: Belief, among: list[Location] | None, state: PolicyState) -> Location:
+    def choose(
+        self, belief: Belief, among: Sequence[Location] | None, state: PolicyState
+    ) -> Location:
         """The arm of largest variance, from the points of the phase, of those that are left."""
         space: Arms = belief.space  # type: ignore[assignment]
         points = space.points.cpu()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
@@ -54,7 +55,9 @@ class Policy(Protocol):
         """
         ...
 
-    def choose(self, belief: Belief, among: list[Location] | None, state: PolicyState) -> Location:
+    def choose(
+        self, belief: Belief, among: Sequence[Location] | None, state: PolicyState
+    ) -> Location:
         """Choose a location.
 
         Args:
@@ -163,7 +166,9 @@ class ScorePolicy:
         if space.is_elsewhere and not isinstance(self.score, UpperConfidenceBound):
             raise away_from_arms(f"the policy {checks.shown(self.score)}")
 
-    def choose(self, belief: Belief, among: list[Location] | None, state: PolicyState) -> Location:
+    def choose(
+        self, belief: Belief, among: Sequence[Location] | None, state: PolicyState
+    ) -> Location:
         """The design of largest score, under a lacing value."""
         if not belief.space.has_environment:
             score = self.score(belief, state.generator)

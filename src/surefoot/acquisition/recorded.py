@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -55,7 +56,9 @@ class Recorded:
         """Raise what the wrapped policy raises."""
         as_policy(self.policy).check(space, risk)
 
-    def choose(self, belief: Belief, among: list[Location] | None, state: PolicyState) -> Location:
+    def choose(
+        self, belief: Belief, among: Sequence[Location] | None, state: PolicyState
+    ) -> Location:
         """The choice of the wrapped policy."""
         location = as_policy(self.policy).choose(belief, among, state)
         with torch.no_grad():

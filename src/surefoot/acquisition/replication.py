@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -159,7 +160,9 @@ class Replication:
             )
         as_policy(self.policy).check(space, risk)
 
-    def choose(self, belief: Belief, among: list[Location] | None, state: PolicyState) -> Location:
+    def choose(
+        self, belief: Belief, among: Sequence[Location] | None, state: PolicyState
+    ) -> Location:
         """The best known point where it is due, else what the other policy chooses."""
         since = state.memory.get(SINCE, 0)
         if among is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import torch
@@ -73,7 +74,9 @@ class SurrogateBound:
             )
         check_density(space, risk, self.lacing)
 
-    def choose(self, belief: Belief, among: list[Location] | None, state: PolicyState) -> Location:
+    def choose(
+        self, belief: Belief, among: Sequence[Location] | None, state: PolicyState
+    ) -> Location:
         """The best end of the ascents, under a lacing value."""
         if among is not None:
             raise InvalidInput("a surrogate is for a `Box` of designs: use `UpperConfidenceBound`.")

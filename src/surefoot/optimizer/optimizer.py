@@ -552,7 +552,7 @@ class Optimizer:
         self._generator.manual_seed(checks.count("seed", seed, least=0))
         self._pending.owner = new_owner()  # the next queries of two copies have the same ids
 
-    def _choose(self, among: list[Location] | None, space: Space | Joint) -> Location:
+    def _choose(self, among: Sequence[Location] | None, space: Space | Joint) -> Location:
         """A location of the space, or of a part of it."""
         among = self._permitted.locations(among, space, self._told, self._generator)
         while among is None and self.in_initial_design:
@@ -590,7 +590,7 @@ class Optimizer:
         chance = self._told.failures.of_search(kernel, rewards, unstable)
         return bool(chance(point.unsqueeze(0)) < _LIKELY)
 
-    def _choose_first(self, among: list[Location] | None, space: Space | Joint) -> Location:
+    def _choose_first(self, among: Sequence[Location] | None, space: Space | Joint) -> Location:
         """A location before the first reward."""
         if among is None:
             kernel, failed = self._history.fitted.kernel, self._told.failures.inputs

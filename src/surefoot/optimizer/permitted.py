@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -18,10 +18,10 @@ from surefoot.beliefs import Belief
 from surefoot.beliefs.probability import Probability
 from surefoot.optimizer.told import Told
 from surefoot.spaces import Joint, Space
-from surefoot.spaces.locations import Location
+from surefoot.spaces.locations import Location, designs_of
 from surefoot.types import InvalidInput, NotReady, Outcome
 
-Among = list[Location] | None
+Among = Sequence[Location] | None
 """Locations to choose from; None for the whole space."""
 
 _KNOWN_EVERY = 4  # rounds, of which one may be at a point that is known well
@@ -109,7 +109,7 @@ class WhereSafe:
         """Safe ones; far ones only, where there is no model of a limit."""
         known = self.safe_set(told)
         if among is not None:
-            points = torch.stack([location.design for location in among])
+            points = designs_of(among)
             chosen = known.holds(points).nonzero()[:, 0].tolist()
             if not chosen:
                 raise InvalidInput(f"none of the {len(among)} `arms` is known to be safe.")
@@ -147,7 +147,7 @@ class WhereSafe:
         known = self.safe_set(told)
         if not known.is_known(location.point):
             return location
-        far = known.expanding(torch.stack([one.design for one in among])).tolist()
+        far = known.expanding(designs_of(among)).tolist()
         return policy.choose(belief, [among[index] for index in far], state)
 
     def success(self, success: Probability, told: Told) -> Probability:

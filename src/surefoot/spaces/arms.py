@@ -231,7 +231,7 @@ class Arms:
             return self.location(point, int(found[0]))
         return self.location(self.points[self.index(arm)], arm)
 
-    def listed(self, arms: Tensor | Sequence) -> list[Location]:
+    def listed(self, arms: Tensor | Sequence) -> Sequence[Location]:
         """The locations of arms (n,); `InvalidInput` if there are none."""
         return [self.locate(arm) for arm in checks.indices("arms", arms)]
 

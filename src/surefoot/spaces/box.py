@@ -15,7 +15,13 @@ from surefoot._internal.brief import brief
 from surefoot.spaces.arcs import ALL_ACTIVE, Activity, Arc
 from surefoot.spaces.arms import Arms
 from surefoot.spaces.finite_environment import NO_ENVIRONMENT, FiniteEnvironment
-from surefoot.spaces.locations import EnvironmentValue, Location, Where, check_no_environment
+from surefoot.spaces.locations import (
+    EnvironmentValue,
+    Listed,
+    Location,
+    Where,
+    check_no_environment,
+)
 from surefoot.spaces.names import UNNAMED, Names
 from surefoot.spaces.regions import (
     ANYWHERE,
@@ -448,13 +454,12 @@ class Box:
         point = torch.where((point < self.lower) & (point >= low), self.lower, point)
         return torch.where((point > self.upper) & (point <= high), self.upper, point)
 
-    def listed(self, arms: Tensor | Sequence) -> list[Location]:
+    def listed(self, arms: Tensor | Sequence) -> Sequence[Location]:
         """The locations of points (n, d) or configurations (n,); `InvalidInput` for a wrong one."""
         named = isinstance(arms, Sequence) and any(isinstance(one, Mapping) for one in arms)
         rows = arms if named else checks.matrix("arms", arms, self.lower.device)
         if isinstance(rows, Tensor) and self.names is UNNAMED and self._contains_all(rows):
-            points = self._unrounded(rows) + 0.0  # as `location` does, of a thousand at once
-            return [Location(point, None, point, None) for point in points.unbind()]
+            return Listed(self._unrounded(rows) + 0.0)  # as `location` does
         located = []
         for number, row in enumerate(rows):
             try:

@@ -229,7 +229,7 @@ class Joint:
         z = checks.vector("environment", given, self.environment.dimension)
         return self.location(design.design, design.arm, self.environment.checked(z))
 
-    def listed(self, arms: Tensor | Sequence) -> list[Location]:
+    def listed(self, arms: Tensor | Sequence) -> Sequence[Location]:
         """Designs, by indices (n,) or points (n, dx), without an environment yet."""
         return self.design.listed(arms)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, overload
 
+import torch
 from torch import Tensor
 
 from surefoot.types import InvalidInput, Query
@@ -37,6 +38,39 @@ class Location:
     design_arm: int | None
     environment: Tensor | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Listed(Sequence[Location]):
+    """Locations of points that come together, each made when it is looked at.
+
+    A choice among a thousand points needs the location of one.
+
+    Args:
+        designs: The points (n, d).
+    """
+
+    designs: Tensor
+
+    def __len__(self) -> int:
+        return len(self.designs)
+
+    @overload
+    def __getitem__(self, index: int) -> Location: ...
+    @overload
+    def __getitem__(self, index: slice) -> Listed: ...
+    def __getitem__(self, index: int | slice) -> Location | Listed:
+        if isinstance(index, slice):
+            return Listed(self.designs[index])
+        point = self.designs[index].clone()  # which does not keep the others in memory
+        return Location(point, None, point, None)
+
+
+def designs_of(locations: Sequence[Location]) -> Tensor:
+    """The designs (n, dx) of locations."""
+    if isinstance(locations, Listed):
+        return locations.designs
+    return torch.stack([location.design for location in locations])
 
 
 def check_no_environment(environment: object) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -96,7 +97,9 @@ class RiskKnowledgeGradient:
                 "all designs: pass them as numbers, or use V-UCB."
             )
 
-    def choose(self, belief: Belief, among: list[Location] | None, state: PolicyState) -> Location:
+    def choose(
+        self, belief: Belief, among: Sequence[Location] | None, state: PolicyState
+    ) -> Location:
         """The pair of largest value, of those considered."""
         space: Joint = belief.space  # type: ignore[assignment]
         listed = None if among is None else torch.stack([location.design for location in among])
