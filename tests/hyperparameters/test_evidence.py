@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 from gpytorch.kernels import MaternKernel, RBFKernel
@@ -84,6 +85,23 @@ def test_the_evidence_and_its_gradient_are_gpytorchs(nu, name):
     other = LOGS + 0.1
     change = evidence.log_prior(Hyperparameters(other)).value - prior.value
     assert change == pytest.approx(float(log_prior(other, name) - reference.detach()), abs=1e-9)
+
+
+@pytest.mark.parametrize(("number", "growth"), [(1, 1.0), (2, 1.0), (8, 2.0), (18, 3.0)])
+def test_the_scaled_prior_is_the_short_one_in_units_of_the_distances(number, growth):
+    logs = torch.linspace(-1.0, 1.0, number, dtype=torch.float64)
+
+    def short(values: torch.Tensor) -> torch.Tensor:
+        law = Gamma(torch.tensor(3.0).double(), torch.tensor(6.0 / growth).double())
+        return law.log_prob(values.exp()).sum()
+
+    values = logs.clone().requires_grad_()
+    (expected,) = torch.autograd.grad(short(values), values)
+    found = LENGTHSCALE_PRIORS["scaled"](logs.numpy())
+    np.testing.assert_allclose(found.gradient, expected.numpy(), rtol=1e-12)
+    other = LENGTHSCALE_PRIORS["scaled"](logs.numpy() + 0.1)
+    change = float(short(logs + 0.1) - short(logs))
+    assert other.value - found.value == pytest.approx(change, abs=1e-9)
 
 
 def literal_exponential(logs, points, rewards, weights):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from surefoot.beliefs.constraints import AT_ZERO, ConstraintBeliefs
-from surefoot.hyperparameters import HyperparameterFit
+from surefoot.beliefs.outcome import FIT_OF_OUTCOMES
 from surefoot.regression.transforms import Levels
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 ON_IT = "on the best level"
 """Name of the constraint."""
 
+_SIDES = replace(FIT_OF_OUTCOMES, limit=0.0)  # as of a constraint
 _FEW = 2  # sites: repeated values of one say nothing of how a level goes on
-_SIDES = HyperparameterFit(lengthscales="short", warped=True, limit=0.0)  # as of a constraint
 
 
 def on_best_level(belief: Belief) -> Belief:

@@ -13,6 +13,7 @@ from surefoot._internal.brief import brief
 from surefoot._internal.threads import one_blas_thread
 from surefoot.beliefs.band import Band, Shape
 from surefoot.estimators import Estimate
+from surefoot.hyperparameters import HyperparameterFit
 from surefoot.regression.noise import Noise
 from surefoot.regression.posterior import Posterior, Predictive
 from surefoot.regression.transforms import Chain
@@ -29,6 +30,13 @@ if TYPE_CHECKING:
     )
     from surefoot.regression.observations import Observations
     from surefoot.regression.sample import Sample
+
+FIT_OF_OUTCOMES = HyperparameterFit(lengthscales="scaled", warped=True)
+"""Fit of outcomes beside the objective, whose intervals have to be wide where little is known.
+
+But of many parameters, all with short lengthscales, a constraint is unknown a step away from any
+configuration that keeps it, and the search stays there.
+"""
 
 _MOST_LEVERAGE = 0.95  # of a reward: beyond, its residual is rounding
 

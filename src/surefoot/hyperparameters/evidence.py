@@ -64,6 +64,15 @@ def _short(logs: Floats) -> LogDensity:
     return LogDensity(float((2.0 * logs - 6.0 * scales).sum()), 2.0 - 6.0 * scales)
 
 
+def _scaled(logs: Floats) -> LogDensity:
+    """`_short` of lengthscales over sqrt(d / 2), as distances grow with the number d of them.
+
+    With as short ones, the function would be independent at nearly all pairs of points.
+    """
+    growth = 0.5 * math.log(max(0.5 * len(logs), 1.0))
+    return _short(logs - growth)
+
+
 def _pooled(logs: Floats) -> LogDensity:
     """Student-t log lengthscales about a common center, which is normal about `log_median`.
 
@@ -103,6 +112,7 @@ Prior = Callable[[Floats], LogDensity] | None
 LENGTHSCALE_PRIORS: dict[str, Prior] = {
     "long": _long,
     "short": _short,
+    "scaled": _scaled,
     "pooled": _pooled,
     "flat": None,  # the improper uniform density of all parameters
 }

@@ -86,7 +86,8 @@ class HyperparameterFit:
             median that grows with the square root of the dimension (Hvarfner et al. 2024);
             "short" is Gamma(3, 6) with mode 1/3. Few rewards hardly distinguish a constant from a
             slowly varying function, and an acquisition function that relies on the credible
-            interval then stops exploring: it needs "short". "pooled", for many variables, has
+            interval then stops exploring: it needs "short". "scaled" is "short" in units of
+            sqrt(d / 2) for d > 2 lengthscales. "pooled", for many variables, has
             lengthscales that deviate from a common one by Student-t noise of their logarithms;
             the common one has the median of "long". "flat" has no prior of the
             lengthscales, and none of the variances either: maximum likelihood.
@@ -135,7 +136,7 @@ class HyperparameterFit:
     steps: int = 40
     dof: float | None = None
     every: int = 1
-    lengthscales: Literal["long", "short", "pooled", "flat"] = "long"
+    lengthscales: Literal["long", "short", "scaled", "pooled", "flat"] = "long"
     warped: bool = False
     effects: Sequence[str] = EFFECTS
     other_nus: Sequence[float] = ()

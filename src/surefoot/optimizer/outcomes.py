@@ -12,10 +12,9 @@ import torch
 
 from surefoot.beliefs.constraints import AT_ZERO, ConstraintBeliefs, goal_of
 from surefoot.beliefs.model import Model
-from surefoot.beliefs.outcome import OutcomeBelief
+from surefoot.beliefs.outcome import FIT_OF_OUTCOMES, OutcomeBelief
 from surefoot.estimators import StudentT
 from surefoot.features import Nystrom, PivotedCholesky
-from surefoot.hyperparameters import HyperparameterFit
 from surefoot.optimizer.serialization import Decoder
 from surefoot.regression.observations import Observations
 from surefoot.spaces import Space
@@ -24,7 +23,6 @@ from surefoot.types import OBJECTIVE, Constraint, Measurement, Outcome
 from surefoot.widths import srinivas
 
 _TURNS = 2  # rewards between two fits of a further objective, which are most of the time of an ask
-_FIT = HyperparameterFit(lengthscales="short", warped=True)
 
 
 @dataclass(eq=False)
@@ -172,9 +170,9 @@ class Outcomes:
             if declared.role == "objective" and not self.objective.hyperparameters.lasting:
                 self._models[name] = replace(self.objective)
             else:
-                fit = _FIT
+                fit = FIT_OF_OUTCOMES
                 if declared.role == "constraint":  # of the margin
-                    fit = replace(_FIT, limit=0.0, of_zeros=abs(declared.center) or 1.0)
+                    fit = replace(fit, limit=0.0, of_zeros=abs(declared.center) or 1.0)
                 parts = fit, Nystrom(PivotedCholesky()), StudentT(), srinivas()
                 self._models[name] = Model(self.space, *parts)
         return self._models[name]
