@@ -135,7 +135,7 @@ class Limited(Scripted):
         ({"p99": 15, "rate": 9}, {"p99": 20, "rate": 9}, "B", "B is better"),
         ({"p99": 15, "rate": 9}, {"p99": 25, "rate": 9}, None, "breaks the limit of p99:"),
         ({"p99": 15, "rate": 9}, {"p99": 25, "rate": 4}, None, "breaks the limits of p99, rate:"),
-        ({"p99": 25, "rate": 9}, {"p99": 15, "rate": 9}, "B", "A 25, breaks it (0 of"),
+        ({"p99": 25, "rate": 9}, {"p99": 15, "rate": 9}, "B", "A 25, broken (0 of"),
     ],
 )
 def test_a_configuration_that_breaks_a_limit_is_not_better(write_study, a, b, better, said):
@@ -145,13 +145,15 @@ def test_a_configuration_that_breaks_a_limit_is_not_better(write_study, a, b, be
     study_file = StudyFile.load(path)
     what = Comparing(study_file, NamedSetting("default", A), NamedSetting("b", B), 40, 0.95, False)
     with comparison_record(study_file, _identity(what), new=False) as record:
-        measure_pairs(what, record, Limited(a, b), Stop(), SILENT)
+        shown = Console(record=True, width=200, file=io.StringIO())
+        measure_pairs(what, record, Limited(a, b), Stop(), shown)
+    assert "probability that B has better values: 0." in shown.export_text()
     result = what.result(recorded_runs(study_file, _identity(what)))  # limits are recorded, too
     assert (result.better, result.ahead, result.pairs < 12) == (better, "B", True)
     assert said in "\n".join(result.lines())
     assert result.as_dict()["limits"]["p99"]["B"]["value"] == b["p99"]
     verdict = measured_verdict(study_file, B)
-    assert f"p99, at most 20: the defaults {a['p99']}, " in verdict
+    assert f" Limit of p99, at most 20: the defaults {a['p99']}, " in verdict
     assert ("it breaks the limit" in verdict) is (better is None)
 
 

@@ -16,10 +16,10 @@ from surefoot.tune.definition.study_file import StudyFile, StudyFileError
 from surefoot.tune.display import result_of
 from surefoot.tune.measuring.command_objective import CommandObjective
 from surefoot.tune.measuring.kept_processes import KeptProcesses
-from surefoot.tune.measuring.measurement import Measurement
+from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.measuring.objective import objective_of
 from surefoot.tune.measuring.printed_value import printed_value
-from surefoot.tune.measuring.race import NO_RACE, Decided, Race
+from surefoot.tune.measuring.race import NO_RACE, Decided, Race, Slice
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study.opened_study import create_study
 from surefoot.tune.study.racing import LEAST
@@ -106,6 +106,19 @@ def test_a_run_that_may_be_better_goes_on(tmp_path, label):
     found = raced(tmp_path, Race(10.0, False), label, *values)
     assert not found.ended_early
     assert (tmp_path / "end").exists()
+
+
+@pytest.mark.parametrize(("first", "keeps"), [("p99=3", True), ("hello", False)])
+def test_what_a_shortened_run_has_not_printed_is_said_to_be_late(tmp_path, first, keeps):
+    (tmp_path / "bench.py").write_text(f"print({first!r})\n{ONE_BY_ONE}\nprint()\nprint('p99=3')")
+    line = f"{sys.executable} bench.py sample: {'1 ' * 40}"
+    objective = CommandObjective(
+        CommandTemplate.parse(line), tmp_path, 60.0, constraints={"p99": None}
+    )
+    found = objective.measure({}, Stop(), Slice(4))
+    assert isinstance(found, Measurement if keeps else Failure)
+    assert keeps or "before `p99=NUMBER` was printed: print it before them" in found.reason
+    assert isinstance(objective.measure({}, Stop()), Measurement)
 
 
 @pytest.mark.long

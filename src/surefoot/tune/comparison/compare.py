@@ -15,6 +15,7 @@ from surefoot._internal import checks
 from surefoot.tune.comparison.comparison import (
     Comparison,
     ahead,
+    better_text,
     comparison_of,
     limits_text,
     of_further,
@@ -269,7 +270,7 @@ def measured_verdict(study_file: StudyFile, best: dict[str, Any]) -> str:
     sizes = [(result.percent, " %"), (result.difference, unit)]
     known = [one.text(unit) for one, unit in sizes if one and math.isfinite(one.estimate)]
     size = f", {known[0]}" if known else ""
-    limits = "".join(f" {one.text('the defaults', 'this')}." for one in result.limits)
+    limits = "".join(f" Limit of {one.text('the defaults', 'this')}." for one in result.limits)
     return (
         f"Measured against the defaults in {result.pairs} pair{'s' * (result.pairs != 1)} by "
         f"`surefoot compare`: {verdict} ({100 * VERDICT:g} % confidence){size}.{limits}"
@@ -403,7 +404,8 @@ def _progress(comparing: Comparing, pairs: Runs) -> str:
         for label in ("a", "b")
     )
     probability = probability_b(comparing.test(pairs), comparing.minimize)
-    return f"pair {len(pairs)}: {values}  |  probability that B is better: {probability:.3g}"
+    better = better_text(study_file.constraints)
+    return f"pair {len(pairs)}: {values}  |  probability that B {better}: {probability:.3g}"
 
 
 def _with_error(run: Measurement) -> str:

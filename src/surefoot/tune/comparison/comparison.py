@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -146,8 +146,7 @@ class Comparison:
             ]
         else:
             lines = [f"{self.better} is better ({level}): {counts}."]
-        better = "has better values" if self.limits else "is better"
-        lines.append(f"Probability that B {better}: {self.probability:.3g}.")
+        lines.append(f"Probability that B {better_text(self.limits)}: {self.probability:.3g}.")
         sizes = [(self.difference, f" {self.unit}" if self.unit else ""), (self.percent, " %")]
         known = [one.text(unit) for one, unit in sizes if one and math.isfinite(one.estimate)]
         if known:
@@ -165,9 +164,10 @@ class Comparison:
     def _outliers(self, mean: float) -> str:
         opposite = self.difference is not None and mean * self.difference.estimate < 0
         also = " and has the other sign" if opposite else ""
+        unit = f" {self.unit}" if self.unit else ""
         return (
-            f"The mean difference, {mean:+.3g}, is outside this interval{also}: it depends on a "
-            "few outliers. The decision is about typical runs, not about means."
+            f"The mean difference, {_bound(mean, unit)}, is outside this interval{also}: it "
+            "depends on a few outliers. The decision is about typical runs, not about means."
         )
 
     def _missing(self) -> str:
@@ -196,6 +196,11 @@ def of_further(pairs: Sequence[Mapping[str, Run]], name: str) -> list[dict[str, 
         }
         for pair in pairs
     ]
+
+
+def better_text(limits: Collection[object]) -> str:
+    """The verb of what values alone say, with limits and without."""
+    return "has better values" if limits else "is better"
 
 
 def limits_text(names: Sequence[str]) -> str:

@@ -14,7 +14,7 @@ from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.types import Constraint
 
 Letter = Literal["A", "B"]
-VERDICTS = {-1: "keeps it", 0: "undecided", 1: "breaks it"}
+VERDICTS = {-1: "kept", 0: "undecided", 1: "broken"}
 
 
 @dataclass(frozen=True)

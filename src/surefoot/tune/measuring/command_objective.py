@@ -40,6 +40,7 @@ from surefoot.tune.stopping import Stop
 
 _NO_LINE = "no line `{0}=NUMBER` on standard output, expected one, since {0} is observed"
 _NO_VALUE = "no `{0}=NUMBER` on standard output, expected it, since {0} is in the study file"
+_CUT = "the run was ended after its samples, before `{0}=NUMBER` was printed: print it before them"
 
 
 @dataclass(frozen=True)
@@ -111,10 +112,11 @@ class CommandObjective:
             text = plain(text)
             if self.observed is not None:
                 given, text = self.observed.split(text)
-                environment = self.observed.check(given, _NO_LINE)
+                environment = self.observed.check(given, _CUT if lost else _NO_LINE)
             named = self.value is not None
             reported, text = printed_constraints(text, self.constraints, named)
-            constraints = check_constraints(self.constraints, reported, _NO_VALUE)
+            missing = _CUT if lost else _NO_VALUE
+            constraints = check_constraints(self.constraints, reported, missing)
             value = printed_value(text, self.value, apart=list(reported)) or NO_NUMBER
         left = left_behind(process.left_behind)
         output = process.output.text()
