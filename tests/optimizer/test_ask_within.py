@@ -100,6 +100,20 @@ def test_a_part_in_a_random_environment():
         optimizer.tell(query, float(query.point[0]))
 
 
+@pytest.mark.parametrize(("given", "left_out"), [(0.05, False), (0.95, True)])
+def test_points_of_the_design_are_left_out_by_where_they_are_measured(given, left_out):
+    box = Box([0.0, 0.0], [1.0, 1.0])
+    plan = sf.acquisition.Plan(initial=20)
+    optimizer = sf.Optimizer(box, sf.kernels.squared_exponential(0.3), ridge=1e-3, plan=plan)
+    for height in (0.1, 0.3, 0.5, 0.7, 0.9):
+        optimizer.forget([0.95, height], failed=True)
+    for height in (0.1, 0.3, 0.5, 0.7, 0.9):
+        optimizer.tell([0.05, height], 1.0)
+    for _ in range(3):
+        optimizer.forget(optimizer.ask(within=box.given({0: given})), failed=False)
+    assert optimizer._initial_used == (20 if left_out else 3)
+
+
 def test_the_points_of_a_finite_part():
     box = Box([0.0, 0.0], [1.0, 1.0], levels={0: [0.0, 1.0], 1: [0.0, 1.0]})
     assert every_point(box.given({0: 1.0}), 9).tolist() == [[1.0, 0.0], [1.0, 1.0]]

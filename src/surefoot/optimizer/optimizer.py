@@ -539,7 +539,10 @@ class Optimizer:
 
     @property
     def in_initial_design(self) -> bool:
-        """Whether the next query, without `arms`, is a point of the initial design."""
+        """Whether points of the initial design are left for `ask` without `arms`.
+
+        It passes by those that probably fail.
+        """
         known = len(self._told.rewards) + len(self._pending)
         return self._initial_used < len(self._initial) > known
 
@@ -557,9 +560,9 @@ class Optimizer:
         among = self._permitted.locations(among, space, self._told, self._generator)
         while among is None and self.in_initial_design:
             self._initial_used += 1
-            first = self._initial[self._initial_used - 1]
+            first = arguments.placed_in(space, self._initial[self._initial_used - 1], self.space)
             if not self._is_in_vain(first.point):
-                return arguments.placed_in(space, first, self.space)
+                return first
         if len(self._told.rewards) == 0:
             return self._choose_first(among, space)
         belief = self._searching()
