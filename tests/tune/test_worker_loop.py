@@ -114,6 +114,47 @@ def test_failures_that_the_search_chose_end_no_study_that_has_results(write_stud
     assert trials[8].params == trials[3].params
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("already", [True, False])
+def test_failures_of_several_workers_end_no_run_before_a_known_configuration_was_tried(
+    write_study, already
+):
+    """The fifth failure comes while another worker tries it already, or before any does."""
+    path = write_study()
+    study_trials, others = (trials_of(path, 13, f"tried already: {already}") for _ in range(2))
+    others.opened.study.sampler = optuna.samplers.RandomSampler(seed=1)
+    objective = Scripted([Measurement(1.0, 0.1), FAILED])
+    tried = []
+
+    def meanwhile() -> None:
+        if len(objective.asked) == 1:
+            for trial in [others.begin_next() for _ in range(4)]:
+                others.record(trial, FAILED)
+            if already:
+                tried.append(others.begin_next())
+        elif tried:
+            others.record(tried.pop(), Measurement(1.0, 0.1))
+
+    objective.before = meanwhile
+    tune(study_trials, objective, Stop())
+    trials = all_of(study_trials)
+    (again,) = (one for one in trials if TRIED_AGAIN in one.user_attrs)
+    assert again.params == trials[0].params
+    assert states(study_trials).count("FAIL") == 5
+
+
+def test_a_configuration_that_the_rules_forbid_by_now_is_not_tried_again(write_study):
+    lines = '[environment]\ncontrol = "given"\nload = { type = "float", low = 0, high = 1 }\n'
+    rule = '[[require]]\nrule = "size * load <= 1000"\n'
+    path = write_study(("[parameters]", f"{rule}\n{lines}\n[parameters]"))
+    before, now = (replace(trials_of(path, 20, "given"), given={"load": x}) for x in (0.0, 1.0))
+    for result in [Measurement(1.0, 0.1), *[FAILED] * 4]:
+        before.record(before.begin_next(), result)
+    assert TRIED_AGAIN in before.begin_next().user_attrs
+    before.interrupt_own("for the other")
+    assert TRIED_AGAIN not in now.begin_next().user_attrs
+
+
 def test_a_requested_stop_ends_after_the_trial_that_runs(write_study):
     study_trials = trials_of(write_study())
     stop = Stop()

@@ -263,11 +263,27 @@ class StudyTrials:
             self.opened.storage.remove_session()
             self._interrupt_own(why)
 
-    def failures_in_a_row(self, state: StudyState | None = None) -> list[FrozenTrial]:
+    def final_failures(self) -> list[FrozenTrial]:
+        """This run's failures in a row, in order of their end, if they end it; else none.
+
+        They do once there are five, one of them of a configuration that had been measured. Without
+        that one, which several workers may pass by, they do if none is tried now or next.
+        """
+        state = self.opened.state()
+        streak = self.failures_in_a_row(state)
+        if len(streak) < MAX_FAILURES or self._is_trying_again(state):
+            return []
+        known, waiting = self._known(state), TrialState.WAITING
+        tried = any(self._under_given(one.params) in known for one in streak)
+        queued = any(one.state == waiting and not trial_owner.owner_of(one) for one in state.trials)
+        is_next = known and not (tried or queued or state.finished >= self.target(state))
+        return [] if is_next else streak
+
+    def failures_in_a_row(self, state: StudyState) -> list[FrozenTrial]:
         """This run's failures since its last measurement, in order of their end."""
         mine = [
             trial
-            for trial in (self.opened.state() if state is None else state).trials
+            for trial in state.trials
             if is_round(trial) and (trial_owner.owner_of(trial) or {}).get("run") == self.run
         ]
         mine.sort(key=lambda trial: trial.datetime_complete or datetime.min)
@@ -333,19 +349,30 @@ class StudyTrials:
         of its own accord. The recommended one, if it was measured; None where nothing was.
         """
         streak = self.failures_in_a_row(state)
-        running = [one for one in state.trials if one.state == TrialState.RUNNING]
-        if len(streak) < MAX_FAILURES - 1 or any(TRIED_AGAIN in one.user_attrs for one in running):
+        if len(streak) < MAX_FAILURES - 1 or self._is_trying_again(state, streak):
             return None
-        restricted = self.study_file.space.restricted
-        done = [one for one in state.trials if one.state == TrialState.COMPLETE]
-        known = [restricted(one.params) for one in done if one.params]
+        known = self._known(state)
         if not known:
             return None
         try:
-            best = state.recommendation.params
+            best = self._under_given(state.recommendation.params)
         except NotReady:
             best = known[-1]
-        return {**(best if best in known else known[-1]), **self.given}
+        return best if best in known else known[-1]
+
+    def _is_trying_again(self, state: StudyState, streak: Sequence[FrozenTrial] = ()) -> bool:
+        """Whether a known configuration is tried again now, or was in a row of failures."""
+        ongoing = (one for one in state.trials if not one.state.is_finished())
+        return any(TRIED_AGAIN in one.user_attrs for one in (*ongoing, *streak))
+
+    def _known(self, state: StudyState) -> list[dict[str, Any]]:
+        """Configurations that were measured, those that are possible under what is given now."""
+        done = [one for one in state.trials if one.state == TrialState.COMPLETE]
+        params = [self._under_given(one.params) for one in done]
+        return [one for one in params if self.study_file.space.is_complete(one)]
+
+    def _under_given(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        return self.study_file.space.restricted({**params, **self.given})
 
     def _misfit(self, params: Mapping[str, Any]) -> str:
         """Fault of a configuration that the user has queued, empty if it can be measured."""

@@ -20,7 +20,7 @@ from surefoot.tune.study.failures import explained_failure
 from surefoot.tune.study.heartbeat import heartbeats
 from surefoot.tune.study.pairing import companion_of
 from surefoot.tune.study.trial_attributes import RACE, trial_environment
-from surefoot.tune.study.trials import MAX_FAILURES, TRIED_AGAIN, NoTrial, StudyTrials
+from surefoot.tune.study.trials import TRIED_AGAIN, NoTrial, StudyTrials
 from surefoot.tune.study.waiting import WaitingNote
 from surefoot.types import SurefootError
 
@@ -76,8 +76,8 @@ def tune(
         sleep: Waits for other processes, in seconds.
 
     Raises:
-        TooManyFailures: After five failures in a row of this run, the last of a configuration that
-            had been measured, if there is one.
+        TooManyFailures: After five failures in a row of this run, one of them of a configuration
+            that had been measured, if there is one.
         UnclearMeasurement: If the first output has several readings.
         StorageFailed: If a trial cannot be recorded.
         KeyboardInterrupt: After a second Ctrl-C.
@@ -111,10 +111,8 @@ def tune(
             measured |= isinstance(result, Measurement)
             with stop.interruptible():
                 observer.finished()
-            if isinstance(result, Failure):
-                streak = trials.failures_in_a_row()
-                if len(streak) >= MAX_FAILURES:
-                    raise TooManyFailures.after(streak)
+            if isinstance(result, Failure) and (streak := trials.final_failures()):
+                raise TooManyFailures.after(streak)
     except BaseException as error:
         trials.interrupt_own(f"the run ended ({type(error).__name__})")
         raise
