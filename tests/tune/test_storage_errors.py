@@ -199,7 +199,9 @@ def test_a_parameter_without_a_name_is_one_line(write_study):
         open_study(path)
 
 
-def test_a_storage_that_cannot_be_opened_has_kept_nothing(write_study, monkeypatch):
+def test_a_storage_that_cannot_be_opened_says_that_no_measurement_was_begun(
+    write_study, monkeypatch
+):
     """Such as a server with a wrong address, which the lock finds first."""
 
     @contextlib.contextmanager
@@ -209,6 +211,6 @@ def test_a_storage_that_cannot_be_opened_has_kept_nothing(write_study, monkeypat
 
     monkeypatch.setattr(opened_study, "study_lock", refused)
     with pytest.raises(
-        StorageFailed, match=r"opening the study failed.*nothing was measured: chec"
+        StorageFailed, match=r"opening the study failed.*no measurement was begun: che"
     ):
         opened_study.create_study(StudyFile.load(write_study()))

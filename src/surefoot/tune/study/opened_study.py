@@ -212,7 +212,7 @@ def create_study(
     return location.attempt(
         "opening the study",
         partial(_create_study, location, sampler, worker),
-        then="nothing was measured: check study.storage, and its server",
+        then="no measurement was begun: check study.storage, and its server if it has one",
     )
 
 
