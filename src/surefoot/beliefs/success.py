@@ -166,19 +166,21 @@ class Feasibility:
         """Count new successes (s,) of the sites, and failures at new sites (f, d), for the arms."""
         for index in more.nonzero()[:, 0].tolist():
             near = self._of_arms(self._succeeded[index])
+            nearest = torch.maximum(self._outcomes[0].success, near)  # whatever the reach
             self._outcomes = tuple(
                 one._replace(
                     in_favour=one.in_favour + more[index] * _on_grid(near.pow(reach)),
-                    success=torch.maximum(one.success, near),
+                    success=nearest,
                 )
                 for one, reach in zip(self._outcomes, _REACHES, strict=True)
             )
         for site in worse:
             near = self._of_arms(site)
+            nearest = torch.maximum(self._outcomes[0].failure, near)
             self._outcomes = tuple(
                 one._replace(
                     against=one.against + _on_grid(near.pow(reach)),
-                    failure=torch.maximum(one.failure, near),
+                    failure=nearest,
                 )
                 for one, reach in zip(self._outcomes, _REACHES, strict=True)
             )
