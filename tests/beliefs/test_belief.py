@@ -398,3 +398,16 @@ def test_a_difference_is_that_of_the_reported_values():
     assert belief.outcome.transform.is_affine
     middle = float(belief.difference([1.0], [0.25])[0])
     assert middle == pytest.approx(float(high - low), rel=1e-9)
+
+
+@pytest.mark.parametrize(("number", "degrees"), [(4, 3), (12, 9)])
+def test_few_rewards_for_the_fitted_hyperparameters_widen_intervals(number, degrees):
+    """To a quantile of Student's t; where hyperparameters are given, they are normal."""
+    x = torch.linspace(0.0, 1.0, number, dtype=torch.float64).unsqueeze(-1)
+    found = {}
+    for name, kernel in (("fitted", None), ("given", sf.kernels.squared_exponential(0.3))):
+        optimizer = sf.algorithms.robust_ucb(sf.Box([0.0], [1.0]), kernel, seed=0)
+        optimizer.tell_all(x, torch.sin(6.0 * x[:, 0]))
+        found[name] = optimizer.belief().reported.width
+    assert found["fitted"] == pytest.approx(stats.t(degrees).ppf(0.975))
+    assert found["given"] == pytest.approx(stats.norm.ppf(0.975))

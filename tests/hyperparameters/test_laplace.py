@@ -50,6 +50,19 @@ def test_the_volume_is_that_of_the_hessian_by_automatic_differentiation():
     assert mode.log_evidence == pytest.approx(expected, rel=1e-4)
 
 
+@pytest.mark.parametrize(
+    ("dimension", "rewards", "expected"), [(2, 12, 8.0), (6, 8, 3.0), (60, 20, 17.0)]
+)
+def test_a_prediction_has_as_many_degrees_of_freedom_as_rewards_are_left(
+    dimension: int, rewards: int, expected: float
+) -> None:
+    """Many lengthscales vary together, as one hyperparameter."""
+    model = Hyperparameters(torch.zeros(dimension + 2, dtype=torch.float64))
+    mode = replace(MODE, model=model, weights=torch.ones(rewards, dtype=torch.float64))
+    assert Mixture([mode]).degrees_of_freedom == expected
+    assert Mixture([mode]).smooth.degrees_of_freedom == expected
+
+
 def test_precisions_have_their_gamma_posterior():
     """Gamma((nu + 1) / 2), with the weights as means."""
     number, dof = 4000, 3.0

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
-import torch
-
 from surefoot._internal import checks
 from surefoot.beliefs.band import SYMMETRIC
 from surefoot.types import InvalidInput
@@ -43,7 +41,9 @@ class ConfidenceBounds:
 class Credible:
     """Central credible intervals of a single value, whatever the width that steers the search.
 
-    The posterior is integrated over what is not known of fitted hyperparameters.
+    The posterior is integrated over what is not known of fitted hyperparameters, of which there are
+    few samples from an approximation with light tails: the ends are quantiles of Student's t, with
+    as many degrees of freedom as there are more rewards than hyperparameters, and at least 3.
 
     Args:
         level: Probability of the interval.
@@ -64,8 +64,10 @@ class Credible:
 
     def __call__(self, belief: Belief) -> Belief:
         """The belief whose bounds are the ends of the intervals."""
-        tail = torch.tensor(0.5 + 0.5 * self.level, dtype=torch.float64)
-        width, uncertainty = float(torch.special.ndtri(tail)), belief.outcome.uncertainty
+        from scipy import special
+
+        uncertainty = belief.outcome.uncertainty
+        width = float(special.stdtrit(uncertainty.degrees_of_freedom, 0.5 + 0.5 * self.level))
         band = replace(belief.band, width=width, shape=SYMMETRIC, uncertainty=uncertainty)
         return replace(belief, band=band)
 

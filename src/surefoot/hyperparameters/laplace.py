@@ -25,6 +25,7 @@ _LEAST_CURVATURE = 0.1  # the prior has about a third along each logarithm
 _REACH = 6.0  # in the logarithms, of any sample from the most likely values
 _MOST_DIRECTIONS = 32  # beyond, lengthscales vary together
 _LEAST_WEIGHT = 1e-14
+_LEAST_DEGREES = 3.0  # of freedom, for a Student-t law with a variance
 
 
 class Sample(NamedTuple):
@@ -144,6 +145,11 @@ class PosteriorMode:
         left_out = process.solved / process.inverse.diagonal()  # reward less prediction
         rewards = self.evidence.rewards - process.shift
         return CrossValidation(rewards, rewards - left_out, self.weights)
+
+    @property
+    def degrees_of_freedom(self) -> float:
+        """Degrees of freedom of a prediction: rewards less hyperparameters that were fitted."""
+        return max(float(len(self.weights) - len(self._directions)), _LEAST_DEGREES)
 
     @property
     def inflation(self) -> float:

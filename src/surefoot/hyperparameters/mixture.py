@@ -63,6 +63,11 @@ class Mixture:
         """How well the most likely hyperparameters predict each reward from the others."""
         return self.modes[0].cross_validation()
 
+    @property
+    def degrees_of_freedom(self) -> float:
+        """Degrees of freedom of the Student-t law of a prediction's error."""
+        return self.modes[0].degrees_of_freedom
+
     @cached_property
     def smooth(self) -> Mixture:
         """The same for the function itself, without microscale variation."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -24,6 +25,11 @@ class Uncertainty(Protocol):
         ...
 
     @property
+    def degrees_of_freedom(self) -> float:
+        """Degrees of freedom of the Student-t law of an error; infinite for a normal one."""
+        ...
+
+    @property
     def smooth(self) -> Uncertainty:
         """The same for the function itself, without microscale variation at single points."""
         ...
@@ -40,6 +46,11 @@ class Certain:
     def over(self, posterior: Posterior, pulls: Sequence[Pull] = ()) -> Predictive:
         """The posterior itself."""
         return posterior
+
+    @property
+    def degrees_of_freedom(self) -> float:
+        """Infinite: nothing was fitted."""
+        return math.inf
 
     @property
     def smooth(self) -> Certain:
