@@ -20,8 +20,9 @@ from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.measuring.objective import objective_of
 from surefoot.tune.measuring.printed_value import printed_value
 from surefoot.tune.measuring.race import NO_RACE, Decided, Race, Slice
+from surefoot.tune.report.collect import collect
 from surefoot.tune.stopping import Stop
-from surefoot.tune.study.opened_study import create_study
+from surefoot.tune.study.opened_study import create_study, open_study
 from surefoot.tune.study.racing import LEAST
 from surefoot.tune.study.trial_attributes import ENDED_EARLY, RACE, trial_sem
 from surefoot.tune.study.trials import StudyTrials
@@ -137,6 +138,8 @@ def test_a_study_ends_runs_that_lose_and_keeps_their_samples(write_study):
     trials = all_of(study_trials)
     assert all(RACE not in trial.user_attrs for trial in trials[:LEAST])
     assert [bool(trial.user_attrs.get(ENDED_EARLY)) for trial in trials[LEAST:]] == [True, False]
+    shown = collect(open_study(path).state()).trials
+    assert [one.state for one in shown[LEAST:]] == ["ended early", "complete"]
     assert trials[LEAST].value == pytest.approx(10.0, abs=0.3)
     assert trial_sem(trials[LEAST]) > 1.5 * trial_sem(trials[0])
     assert "ended early" in result_of(trials[LEAST], study_trials.study_file)

@@ -45,6 +45,7 @@ from surefoot.tune.study.summary import (
     warnings_of,
 )
 from surefoot.tune.study.trial_attributes import (
+    ENDED_EARLY,
     failure_reason,
     is_interrupted,
     trial_constraints,
@@ -207,6 +208,14 @@ def slices(
     )
 
 
+def _state(trial: FrozenTrial) -> str:
+    if is_interrupted(trial):
+        return "interrupted"
+    if trial.user_attrs.get(ENDED_EARLY):
+        return "ended early"
+    return "failed" if trial.state == TrialState.FAIL else trial.state.name.lower()
+
+
 def _trial(
     study_file: StudyFile,
     trial: FrozenTrial,
@@ -215,11 +224,10 @@ def _trial(
     outlier: bool,
 ) -> Trial:
     limits, constraints = study_file.constraints, trial_constraints(trial)
-    state = "failed" if trial.state == TrialState.FAIL else trial.state.name.lower()
     return Trial(
         number=trial.number,
         params=dict(trial.params),
-        state="interrupted" if is_interrupted(trial) else state,
+        state=_state(trial),
         value=trial.value if trial.state == TrialState.COMPLETE else None,
         predicted=predicted,
         weight=weight,
