@@ -9,7 +9,7 @@ import torch
 
 import surefoot as sf
 from surefoot._internal.pareto import hypervolume
-from surefoot.acquisition import HypervolumeImprovement
+from surefoot.acquisition import HypervolumeImprovement, argmax, hypervolume_improvement
 from surefoot.acquisition.hypervolume_improvement import (
     _directions,
     _ends,
@@ -94,6 +94,25 @@ def test_a_search_that_is_content_looks_where_the_deviation_promises_much_more()
     costs = [{"cost": one} for one in x.tolist()]
     optimizer.tell_all(x[:, None], (9 * x).sin().tolist(), outcomes=costs)
     assert float(optimizer.ask().point) > 0.5
+
+
+def test_functions_with_all_of_their_deviation_are_searched_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    searched = []
+
+    def maximise(*arguments: object) -> object:
+        searched.append(arguments)
+        return argmax.maximise(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(hypervolume_improvement, "maximise", maximise)
+    x = torch.linspace(0.0, 1.0, 5, dtype=torch.float64).repeat(2)
+    policy = HypervolumeImprovement(samples=8, directions=8, scale=1.0)
+    optimizer = sf.algorithms.robust_ucb(sf.Box([0.0], [1.0]), policy=policy, outcomes=COST, seed=0)
+    costs = [{"cost": one} for one in x.tolist()]
+    optimizer.tell_all(x[:, None], (2 * x).sin().tolist(), outcomes=costs)
+    optimizer.ask_batch(4)  # two of them with the close reference point
+    assert len(searched) == 4
 
 
 def test_a_gap_of_the_front_is_filled() -> None:

@@ -113,7 +113,7 @@ class HypervolumeImprovement:
             return maximise(belief.log_feasibility, belief, state.generator, among)
         front = _Front.of(belief, self.directions, state.generator)
         cautious, least = self._best(front, belief, self.scale, among, state.generator)
-        if front.is_far:
+        if front.is_far or self.scale >= 1.0:
             return cautious
         bold, most = self._best(front, belief, 1.0, among, state.generator)
         return bold if most - least > math.log(_BOLD) else cautious
