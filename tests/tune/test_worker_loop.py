@@ -31,8 +31,7 @@ from surefoot.tune.study.trial_attributes import (
     is_interrupted,
     is_round,
 )
-from surefoot.tune.study.trials import TRIED_AGAIN, NoTrial, StudyTrials
-from surefoot.tune.workers import worker_loop
+from surefoot.tune.study.trials import MAX_FAILURES, TRIED_AGAIN, NoTrial, StudyTrials
 from surefoot.tune.workers.worker_loop import TooManyFailures, tune
 
 FAILED = Failure("exit status 1", "sorry", 0.1)
@@ -518,7 +517,7 @@ def test_a_storage_that_needs_a_driver_which_is_missing(write_study):
 
 
 def test_the_sampler_is_told_of_no_interrupted_trials():
-    assert worker_loop.MAX_FAILURES == 5
+    assert MAX_FAILURES == 5
     assert is_round(SimpleNamespace(state=TrialState.FAIL, user_attrs={}))
     assert not is_round(SimpleNamespace(state=TrialState.FAIL, user_attrs={INTERRUPTED: True}))
     assert not is_round(SimpleNamespace(state=TrialState.RUNNING, user_attrs={}))
