@@ -81,7 +81,8 @@ class Feasibility:
     measurements that had no neighbours, beside one success in advance: where the feasible region is
     a small part of many dimensions, each failure far from the others tells of all that is unknown.
     How far weights reach, at most half a lengthscale, follows from how well successes and failures
-    predict one another, left out in turn: where a function is smooth the edge of a region is not.
+    predict one another, left out in turn: where a function is smooth the edge of a region is not. A
+    failure among successes may be one by chance there too, and makes nothing short.
 
     Args:
         kernel: Kernel whose correlation weighs the sites.
@@ -216,8 +217,8 @@ class Feasibility:
                 failures = float((bad.novelty * unexplained).sum()) * sizes[1]
                 rate = successes / (successes + failures)
                 logs = good.success_rate(rate).clamp_min(_TINY).log().sum() * sizes[0]
-                risks = (1.0 - bad.success_rate(rate)).clamp_min(_TINY).log() * unexplained
-                found = float(logs + risks.sum() * sizes[1])
+                by_chance = (1.0 - bad.success_rate(rate)).clamp_min(1.0 - _TOLERANCE)
+                found = float(logs + (by_chance.log() * unexplained).sum() * sizes[1])
                 if found > best:
                     best = found + _GAIN * (reach == _REACH)
                     self._reach, self._elsewhere = reach, rate
