@@ -186,3 +186,13 @@ def test_a_reward_that_is_no_number_changes_nothing() -> None:
         bandit.tell(decision, float("nan"))
     assert bandit.rewards == 0
     assert not bandit.coefficients.any()
+
+
+def test_a_row_so_long_that_it_leaves_nothing_of_its_reward_is_taken_in() -> None:
+    bandit = sf.bandits.contextual(2, estimator=sf.Huber())
+    options = np.array([[1e200, 0.0], [1e200, 1.0]])
+    with np.errstate(over="ignore"):
+        for _ in range(3):
+            bandit.tell(bandit.decide(options), 1.0)
+        assert bandit.decide(np.eye(2)).action in (0, 1)
+    assert np.isfinite(bandit.coefficients).all()

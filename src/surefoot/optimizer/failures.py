@@ -57,17 +57,8 @@ class Failures:
             return CERTAIN
         shared = self.shared_values(observations)
         chance = self._feasibility(kernel, observations, unstable, shared)
-        return Probability((partial(self._doubted, chance, observations), shared))
-
-    def _doubted(self, chance: Feasibility, observations: Observations, points: Tensor) -> Tensor:
-        """A chance (n,), to the power of one and the failures since the last success.
-
-        These were more probable to succeed by what was known, so that it is taken to know less;
-        and a search that goes on at the edge of a region would pay for each step with a trial.
-        """
-        found = chance(points)
         since = sum(one.after == len(observations) for one in self.all)
-        return found.pow(1 + since) if since else found
+        return Probability((partial(_doubted, chance, since), shared))
 
     def of_recommendation(
         self, kernel: Kernel, observations: Observations, unstable: Tensor, *, measured: bool
@@ -118,3 +109,13 @@ class Failures:
             kernel, sites[stable], counts[stable], failures, shared(failures)
         )
         return self._latest
+
+
+def _doubted(chance: Feasibility, since: int, points: Tensor) -> Tensor:
+    """A chance (n,), to the power of one and the failures since the last success.
+
+    These were more probable to succeed by what was known, so that it is taken to know less; and a
+    search that goes on at the edge of a region would pay for each step with a trial.
+    """
+    found = chance(points)
+    return found.pow(1 + since) if since else found
