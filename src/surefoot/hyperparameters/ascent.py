@@ -25,6 +25,7 @@ _SHORT_START = 0.3  # of the initial lengthscales: little noise and a rough func
 _FIRST = (2, 12)  # passes and steps from each start
 _NEARBY = (2, 30)  # passes and steps of an ascent that begins near its end
 _E_STEPS = 8  # of the precisions in each pass
+_RIVAL = 5.0  # nats below the best bound, up to which an ascent goes on
 _APART = 0.3  # in a log hyperparameter or a precision, of optima that differ
 _RELATIVE_TOLERANCE = 1e-6  # of the objective, at which L-BFGS-B stops
 
@@ -73,25 +74,52 @@ class Ascent:
             evidence: The evidence.
             cautious: Precisions (n,) that are small for rewards far from the median.
         """
-        first, groups = Ascent(self.dof, *_FIRST), int(evidence.group.max()) + 1
-
-        def climb_from(weights: Tensor, share: float = 1.0) -> PosteriorMode:
-            power = float((weights * evidence.rewards.square()).sum() / weights.sum())
-            model = Hyperparameters.initial(groups, max(power, MIN_NOISE), share)
-            return first.climb(PosteriorMode(evidence, model, weights, 4.0))
-
-        modes = [] if self.dof == GAUSSIAN else [climb_from(cautious)]
-        if not modes or float(modes[0].weights.min()) < _DOUBTED:
-            modes += [climb_from(torch.ones_like(cautious), one) for one in (1.0, _SHORT_START)]
+        first, equal = Ascent(self.dof, *_FIRST), torch.ones_like(cautious)
+        modes = [] if self.dof == GAUSSIAN else [first.climb(_start(evidence, cautious))]
+        if not modes or _doubts(modes[0]):
+            modes += [first.climb(_start(evidence, equal, one)) for one in (1.0, _SHORT_START)]
         return sorted(modes, key=lambda mode: -mode.bound)
+
+    def onward(self, start: PosteriorMode) -> list[PosteriorMode]:
+        """Where the ascent with more rewards ends from a mode of a part, the most probable first.
+
+        What is alone in a part may have others beside it: where rewards are doubted, the
+        ascent is compared with one from equal precisions.
+        """
+        modes = [self.nearby.climb(start)]
+        if _doubts(modes[0]):
+            equal = torch.ones_like(start.weights)
+            modes.append(self.nearby.climb(_start(start.evidence, equal, _SHORT_START)))
+        return _ranked(within_reach(sorted(modes, key=lambda mode: -mode.bound)))
 
     def converged(self, starts: Sequence[PosteriorMode]) -> list[PosteriorMode]:
         """Where the ascents from some starts end, each end once, the most probable first."""
         modes = [self.climb(one) for one in starts]
-        modes = distinct(sorted(modes, key=lambda mode: -mode.bound))
-        if len(modes) > 1:
-            modes.sort(key=lambda mode: -mode.log_evidence)
-        return modes
+        return _ranked(distinct(sorted(modes, key=lambda mode: -mode.bound)))
+
+
+def _start(evidence: Evidence, weights: Tensor, share: float = 1.0) -> PosteriorMode:
+    """A start with these precisions (n,), and a share of the initial lengthscales."""
+    power = float((weights * evidence.rewards.square()).sum() / weights.sum())
+    groups = int(evidence.group.max()) + 1
+    model = Hyperparameters.initial(groups, max(power, MIN_NOISE), share)
+    return PosteriorMode(evidence, model, weights, 4.0)
+
+
+def _doubts(mode: PosteriorMode) -> bool:
+    """Whether some reward counts as an outlier."""
+    return float(mode.weights.min()) < _DOUBTED
+
+
+def _ranked(modes: Sequence[PosteriorMode]) -> list[PosteriorMode]:
+    """Modes, the most probable first; that costs nothing where there is one."""
+    return sorted(modes, key=lambda mode: -mode.log_evidence) if len(modes) > 1 else [*modes]
+
+
+def within_reach(modes: Sequence[PosteriorMode]) -> list[PosteriorMode]:
+    """Modes, the best first, that differ and whose ascents may end as high as the best one's."""
+    least = modes[0].bound - _RIVAL
+    return distinct([one for one in modes if not one.bound < least])
 
 
 def with_bound(mode: PosteriorMode) -> PosteriorMode:

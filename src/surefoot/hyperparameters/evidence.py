@@ -16,9 +16,7 @@ from torch import Tensor
 from surefoot._internal.linalg import (
     Floats,
     distances,
-    half_inverse,
-    inverse_root,
-    lower_root,
+    inverse_and_root,
     same_points,
 )
 from surefoot.hyperparameters.nuisance_effects import (
@@ -368,18 +366,19 @@ class Evidence:
         tr((a a' - C^{-1}) dC) / 2 (Rasmussen and Williams 2006, eq. 5.9).
         """
         at, effects, noise, found = self.marginal(model, weights)
-        own = 0.5 * found.solved * found.solved - _diagonal(found.half)
+        pairs = np.multiply.outer(found.solved, found.solved)
+        pairs -= found.inverse
+        own = 0.5 * _diagonal(pairs)
         others = [
-            found.slope(at.signal) + float(own @ noise.of_variance),
+            0.5 * _inner(pairs, at.signal) + float(own @ noise.of_variance),
             float(own @ noise.of_excess),
         ]
-        others += [found.slope(slope.numpy()) for effect in effects for slope in effect.slopes]
-        pairs = np.multiply.outer(0.5 * found.solved, found.solved)
-        pairs -= found.half  # for half of the pairs the whole
+        slopes = [slope.numpy() for effect in effects for slope in effect.slopes]
+        others += [0.5 * _inner(pairs, slope) for slope in slopes]
         pairs *= at.slope
         _diagonal(pairs)[:] = 0.0
         spread = _DISTANCES[self.nu].spread(pairs, at.scaled)
-        lengthscales = np.bincount(self._groups, 2.0 * spread, len(model.logs) - 2)
+        lengthscales = np.bincount(self._groups, spread, len(model.logs) - 2)
         return found.log_likelihood, np.append(lengthscales, others)
 
     def marginal(self, model: Hyperparameters, weights: Tensor) -> Marginal:
@@ -452,12 +451,10 @@ def expected_squares(signal: Tensor, noise: Tensor, y: Tensor) -> tuple[float, T
         noise: Noise variances (n,).
         y: Rewards (n,).
     """
-    root = inverse_root(_with_noise(signal.numpy().copy(), noise.numpy()))
-    rewards, ones = root @ y.numpy(), root.sum(1)
-    shift = float(ones @ rewards) / float(ones @ ones)
-    residual = noise * torch.from_numpy(root.T @ (rewards - shift * ones))
-    leverage = noise.square() * torch.from_numpy(np.einsum("ij,ij->j", root, root))
-    return shift, residual.square() + (noise - leverage).clamp_min(0.0)
+    found = solve(signal, noise, y)
+    residual = noise * torch.from_numpy(found.solved)
+    leverage = noise.square() * torch.from_numpy(_diagonal(found.inverse))
+    return found.shift, residual.square() + (noise - leverage).clamp_min(0.0)
 
 
 def weights_beside(
@@ -472,9 +469,9 @@ def weights_beside(
         noise: Noise of the rewards, with weights to start from.
         y: The rewards (r,).
     """
-    half, solved = torch.from_numpy(known.half), torch.from_numpy(known.solved)
+    inverse, solved = torch.from_numpy(known.inverse), torch.from_numpy(known.solved)
     residual = y - known.shift - across @ solved
-    variance = (prior - 2.0 * ((across @ half) * across).sum(-1)).clamp_min(0.0)
+    variance = (prior - ((across @ inverse) * across).sum(-1)).clamp_min(0.0)
     for _ in range(_OWN_STEPS):
         left = noise.variances / (variance + noise.variances)
         squared = (left * residual).square() + left * variance
@@ -486,25 +483,16 @@ class Solution(NamedTuple):
     """The normal distribution of rewards of unknown mean.
 
     Args:
-        half: Triangle H (n, n), of which H + H^T is the inverse of their covariance.
+        inverse: Inverse (n, n) of their covariance.
         shift: Generalised least-squares mean.
         solved: The inverse times the rewards less that mean (n,).
         log_likelihood: Log density of the rewards at that mean, up to a constant.
     """
 
-    half: Floats
+    inverse: Floats
     shift: float
     solved: Floats
     log_likelihood: float
-
-    @property
-    def inverse(self) -> Floats:
-        """Inverse (n, n) of the covariance."""
-        return self.half + self.half.T
-
-    def slope(self, change: Floats) -> float:
-        """Derivative of the log density where the derivative of the covariance is this (n, n)."""
-        return 0.5 * float(self.solved @ (change @ self.solved)) - _inner(self.half, change)
 
 
 def solve(signal: Tensor, noise: Tensor, y: Tensor) -> Solution:
@@ -514,13 +502,12 @@ def solve(signal: Tensor, noise: Tensor, y: Tensor) -> Solution:
 
 def _solve(total: Floats, noise: Floats, y: Floats) -> Solution:
     """As `solve`, but overwrites the covariance."""
-    root = lower_root(_with_noise(total, noise))
-    half = half_inverse(root)
-    sums, solved = half.sum(0) + half.sum(1), half @ y + y @ half
+    inverse, root = inverse_and_root(_with_noise(total, noise))
+    sums, solved = inverse.sum(0), inverse @ y
     shift = float(solved.sum()) / float(sums.sum())
     solved -= shift * sums
     log_root = float(np.log(root.diagonal()).sum())
-    return Solution(half, shift, solved, -0.5 * float((y - shift) @ solved) - log_root)
+    return Solution(inverse, shift, solved, -0.5 * float((y - shift) @ solved) - log_root)
 
 
 def _with_noise(total: Floats, noise: Floats) -> Floats:
@@ -553,7 +540,7 @@ class _Distances(Protocol):
     def spread(self, weights: Floats, scaled: Floats) -> Floats:
         """Half the sum of squared distances in each coordinate (d,), weighted by pair (n, n).
 
-        The pairs (i, j) and (j, i) may have different weights.
+        The pairs (i, j) and (j, i) have the same weight.
         """
         ...
 
@@ -573,7 +560,7 @@ class _ByProducts:
         return left @ right.mT - 0.5 * norms
 
     def spread(self, weights: Floats, scaled: Floats) -> Floats:
-        sums = 0.5 * (weights.sum(0) + weights.sum(1))
+        sums = weights.sum(0)
         spread: Floats = (scaled * (sums[:, None] * scaled - weights @ scaled)).sum(0)
         return spread
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from surefoot.estimators.spread import ROUNDING, robust_spread
 from surefoot.estimators.student_t import cautious_weights
-from surefoot.hyperparameters.ascent import GAUSSIAN, Ascent, distinct
+from surefoot.hyperparameters.ascent import GAUSSIAN, Ascent, within_reach
 from surefoot.hyperparameters.evidence import LENGTHSCALE_PRIORS, Evidence, Prior
 from surefoot.hyperparameters.laplace import PosteriorMode
 from surefoot.hyperparameters.levels import are_kept, levels_of
@@ -25,7 +25,6 @@ _ANCHOR = 0.9  # quantile of the rewards: what is good is told apart best
 _KNEES = (4.0, 1.0, 0.25, 0.06)  # of the distance from the anchor to the median
 _JUMPING = 0.5  # smoothness of the kernel between levels
 _OUTLYING = 2.0  # exponent of the tail of an improper density, Cauchy's
-_RIVAL = 5.0  # nats below the best bound, up to which an ascent goes on
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,9 +115,7 @@ class Standardisation:
         )
         prior = LENGTHSCALE_PRIORS[self.lengthscales]
         evidence = evidence_in(self.data, self.subset, units, nu, prior)
-        modes = self.ascent.starts(evidence, cautious[self.subset])
-        least = modes[0].bound - _RIVAL
-        modes = distinct([one for one in modes if not one.bound < least])
+        modes = within_reach(self.ascent.starts(evidence, cautious[self.subset]))
         slopes = float(chain.log_slope(rewards[self.subset]).sum())
         score = modes[0].bound + (slopes - len(self.subset) * math.log(scale))
         return Standardised(units, cautious, modes, score)

@@ -74,7 +74,8 @@ class HyperparameterFit:
     outliers. The largest optimum is kept; of those within a few nats of it, the most probable by
     Laplace's approximation. The result depends on the observations only, not on earlier fits. Of
     more than 150 rewards, 150 evenly spaced in time choose the optimum, from which an ascent on all
-    of them goes on, or on 500 evenly spaced in time.
+    of them goes on, or on 500 evenly spaced in time. If that leaves outliers, which may have others
+    beside them among all rewards, it is compared with one from equal precisions.
 
     Args:
         nu: Smoothness of the Matérn kernel, 0.5, 1.5 or 2.5; None for the squared exponential.
@@ -256,10 +257,10 @@ class HyperparameterFit:
         weights = best.cautious.clone()
         weights[subset] = mode.weights
         if len(rewards) > _MAX_STARTED:
-            subset, rivals = _subset(len(rewards), _MAX_FITTED), []
+            subset = _subset(len(rewards), _MAX_FITTED)
             evidence = evidence_in(data, subset, units, mode.evidence.nu, mode.evidence.prior)
             near = replace(mode, evidence=evidence, weights=weights[subset])
-            mode = self._ascent.nearby.climb(near)
+            mode, *rivals = self._ascent.onward(near)
         others: list[PosteriorMode] = []
         if many:
             mode, others = with_smoothness(mode, self._nus, self._ascent)
@@ -267,7 +268,7 @@ class HyperparameterFit:
         mode = with_effects(mode, effects, self._ascent)
         weights[subset] = mode.weights
         weights = completed_weights(weights, subset, mode, units, data)
-        estimated = _estimated(mode)
+        estimated, of_all = _estimated(mode), len(subset) == len(rewards)
         return Fitted(
             _kernel(mode.model, mode.evidence.nu, data),
             mode.model.noise,
@@ -277,8 +278,8 @@ class HyperparameterFit:
             weights.to(data.points.device),
             warp=Chain((apart, *units.warp.parts)),
             effects=estimated,
-            rivals=[one.optimum for one in rivals],
-            others=[one.optimum for one in others] if len(subset) == len(rewards) else (),
+            rivals=[one.optimum for one in rivals] if of_all else (),
+            others=[one.optimum for one in others] if of_all else (),
         )
 
     @property

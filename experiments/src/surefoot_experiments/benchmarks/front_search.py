@@ -33,7 +33,7 @@ from surefoot_experiments.harness.tables import (
     benchmark,
     table_from,
 )
-from surefoot_experiments.harness.trial import Case, Rows, Scale, Tables, Trial
+from surefoot_experiments.harness.trial import Case, Purpose, Rows, Scale, Tables, Trial
 from surefoot_experiments.problems.noise import Gaussian, Generator, Noise, Spikes, uniform
 from surefoot_experiments.problems.trade_offs import DATA, SYSTEMS, trade_off
 
@@ -127,7 +127,7 @@ def run(trial: Trial) -> Rows:
         return tuple(measured(truth[-1], one.number))
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    sampler = SAMPLERS[method](seed=trial.index)
+    sampler = SAMPLERS[method](seed=trial.integer(Purpose.METHOD))
     study = optuna.create_study(directions=["minimize"] * 2, sampler=sampler)
     rows, seconds = [], 0.0
     for size in (trial.rounds // 2, trial.rounds):
