@@ -17,6 +17,16 @@ def drawn(*shape: int, seed: int = 0) -> torch.Tensor:
     return torch.rand(*shape, dtype=torch.float64, generator=generator)
 
 
+def validated(
+    rewards: torch.Tensor, predicted: torch.Tensor, weights: torch.Tensor
+) -> CrossValidation:
+    points, ones = (
+        torch.linspace(0.0, 1.0, len(rewards)).double()[:, None],
+        torch.ones(len(rewards)),
+    )
+    return CrossValidation(rewards, predicted, ones, weights, points, torch.ones(1))
+
+
 def test_predictions_are_those_of_fits_without_the_reward() -> None:
     points, weights = drawn(12, 2), 0.2 + drawn(12, seed=1)
     rewards = torch.sin(5.0 * points[:, 0]) + points[:, 1]
@@ -32,26 +42,85 @@ def test_predictions_are_those_of_fits_without_the_reward() -> None:
         rest = [j for j in range(12) if j != i]
         gain = torch.linalg.solve(total[rest][:, rest], covariance[rest, i])
         assert float(found.predicted[i]) == pytest.approx(float(gain @ (rewards[rest] - mean)))
+        left = total[i, i] - gain @ covariance[rest, i]
+        assert float(found.deviations[i]) == pytest.approx(float(left.sqrt()))
     torch.testing.assert_close(found.rewards, rewards - mean)
 
 
 @pytest.mark.parametrize(("number", "trusted"), [(29, True), (30, False)])
 def test_few_rewards_are_no_evidence_against_a_model(number: int, trusted: bool) -> None:
     rewards = drawn(number)
-    assert CrossValidation(rewards, -rewards, torch.ones(number)).is_predictive is trusted
+    assert validated(rewards, -rewards, torch.ones(number)).is_predictive is trusted
 
 
 def test_outliers_do_not_count() -> None:
     rewards, weights = drawn(NUMBER), torch.ones(NUMBER, dtype=torch.float64)
     predicted = rewards.clone()
     rewards[0], weights[0] = -1e6, 1e-13
-    assert CrossValidation(rewards, predicted, weights).is_predictive
-    assert not CrossValidation(rewards, predicted, torch.ones_like(weights)).is_predictive
+    assert validated(rewards, predicted, weights).is_predictive
+    assert not validated(rewards, predicted, torch.ones_like(weights)).is_predictive
 
 
 def test_rewards_that_do_not_vary_are_no_evidence_against_a_model() -> None:
     zeros = torch.zeros(NUMBER, dtype=torch.float64)
-    assert CrossValidation(zeros, drawn(NUMBER), torch.ones(NUMBER)).is_predictive
+    assert validated(zeros, drawn(NUMBER), torch.ones(NUMBER)).is_predictive
+
+
+CLUSTER = [12, 13, 22, 23, 24, 32, 33]  # of a grid of 10 x 10
+
+
+def on_a_grid(
+    outliers: list[int], value: float = 5.0, lengthscales: tuple[float, float] = (1.0, 1.0)
+) -> CrossValidation:
+    line = torch.linspace(0.0, 1.0, 10)
+    points, rewards = torch.cartesian_prod(line, line), torch.zeros(100, dtype=torch.float64)
+    rewards[outliers] = value
+    weights = torch.where(rewards == 0.0, 1.0, 0.01)
+    zeros = torch.zeros_like(rewards)
+    ones = torch.ones(100)
+    return CrossValidation(rewards, zeros, ones, weights, points, torch.tensor(lengthscales))
+
+
+def test_outliers_beside_each_other_are_a_cluster() -> None:
+    assert on_a_grid(CLUSTER).clustered.tolist() == CLUSTER
+    assert on_a_grid([*CLUSTER, 97]).clustered.tolist() == CLUSTER  # one of the noise beside them
+
+
+def test_wrong_lengthscales_do_not_hide_a_cluster() -> None:
+    assert on_a_grid(CLUSTER, lengthscales=(0.2, 20.0)).clustered.tolist() == CLUSTER
+
+
+def test_lengthscales_tell_what_does_not_matter() -> None:
+    points, rewards = drawn(100, 6), torch.zeros(100, dtype=torch.float64)
+    near = (points[:, 0] - 0.5).abs().argsort()[:9]
+    rewards[near] = 5.0
+    weights = torch.where(rewards == 0.0, 1.0, 0.01)
+    given = rewards, torch.zeros_like(rewards), torch.ones(100), weights, points
+    scales = torch.tensor([0.1, *[1e3] * 5])
+    found = CrossValidation(*given, scales).clustered.tolist()
+    assert set(found) <= set(near.tolist())
+    assert len(found) >= 8
+    assert len(CrossValidation(*given, torch.ones(6)).clustered) == 0
+
+
+@pytest.mark.parametrize(
+    ("outliers", "value"),
+    [([], 5.0), ([12, 13], 5.0), ([2, 17, 35, 51, 68, 84], 5.0), (CLUSTER, -5.0)],
+    ids=["none", "two", "apart", "below"],
+)
+def test_other_outliers_are_none(outliers: list[int], value: float) -> None:
+    assert len(on_a_grid(outliers, value).clustered) == 0
+
+
+def test_outliers_at_random_are_hardly_ever_a_cluster() -> None:
+    # Its level is 1e-4, so that 0.3 of 3,000 are expected; more than 5 have a probability of 8e-7.
+    generator = torch.Generator().manual_seed(0)
+    found = 0
+    for number in (3, 5, 8, 13, 20, 30):
+        for _ in range(500):
+            outliers = torch.randperm(100, generator=generator)[:number].tolist()
+            found += len(on_a_grid(outliers).clustered) > 0
+    assert found <= 5
 
 
 def unpredictable(**settings: object) -> sf.Optimizer:
@@ -122,3 +191,22 @@ def test_arms_are_recommended_by_their_average_reward() -> None:
     assert not optimizer.belief().cross_validation.is_predictive
     assert bool((optimizer.belief().weights >= 0.5).all())
     assert optimizer.recommend().arm == int(rewards.reshape(2, 20).mean(0).argmax())
+
+
+def test_rewards_near_a_point_are_as_predicted_or_not() -> None:
+    points, ones = drawn(60, 2), torch.ones(60, dtype=torch.float64)
+    lengthscales, at = torch.tensor([0.1, 10.0]).double(), torch.tensor([[0.5, 0.5]]).double()
+    near = (points[:, 0] - 0.5).abs().argsort()[:8]  # the second coordinate hardly matters
+    rewards = torch.zeros(60, dtype=torch.float64)
+    rewards[near] = 2.0
+    found = CrossValidation(rewards, 0.0 * rewards, 2.0 * ones, ones, points, lengthscales)
+    assert found.bias_near(at).tolist() == pytest.approx([8.0**0.5])
+    rewards[near[0]] = -1e9  # an outlier counts as three deviations
+    assert found.bias_near(at).tolist() == pytest.approx([(7.0 - 3.0) / 8.0**0.5])
+
+
+@pytest.mark.parametrize(("number", "biased"), [(29, False), (30, True)])
+def test_few_rewards_are_no_evidence_of_a_bias(number: int, biased: bool) -> None:
+    rewards = torch.ones(number, dtype=torch.float64)
+    found = validated(rewards, 0.0 * rewards, rewards).bias_near(torch.tensor([[0.5]]).double())
+    assert bool(found > 2.5) is biased

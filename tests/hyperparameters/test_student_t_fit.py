@@ -195,3 +195,24 @@ def test_a_maximum_that_is_alone_in_a_part_of_the_rewards_is_not_an_outlier() ->
     assert float(alone.weights.min()) < 0.01
     every = fit.fit(TrainingData(points, rewards, *cube))
     assert float(every.weights.min()) > 0.9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("together", [True, False], ids=["together", "apart"])
+def test_outliers_are_a_narrow_maximum_where_they_are_together(together: bool) -> None:
+    number, fit = 300, HyperparameterFit(lengthscales="short", warped=True)
+    sobol = torch.quasirandom.SobolEngine(2, scramble=True, seed=0)
+    points = sobol.draw(number, dtype=torch.float64)
+    generator = torch.Generator().manual_seed(0)
+    noise = 0.1 * torch.randn(number, generator=generator, dtype=torch.float64)
+    peak = 6.0 * torch.exp(-0.5 * ((points - 0.6) / 0.05).square().sum(-1))
+    high = (peak > 0.5).nonzero()[:, 0]
+    placed = peak if together else peak[torch.randperm(number, generator=generator)]
+    rewards = placed + 0.3 * torch.sin(4.0 * points[:, 0]) + noise
+    spikes = torch.tensor([3, 50, 99, 170, 240])
+    assert not set(spikes.tolist()) & set(high.tolist())
+    rewards[spikes] += 8.0
+    fitted = fit.fit(TrainingData(points, rewards, LOWER, SPAN))
+    assert float(fitted.weights[spikes].max()) < 0.1
+    assert (float(fitted.weights[high].min()) > 0.9) == together
+    assert (len(fitted.part) > 0) == together

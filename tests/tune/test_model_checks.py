@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from support.study_doubles import Scripted, trials_of
 from surefoot.cli import app
 from surefoot.integrations.optuna import trial_reader
+from surefoot.tune import import_table
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study.model_checks import change_point
@@ -112,6 +113,52 @@ def test_a_model_that_does_not_predict_is_said_and_not_relied_on(write_study):
         measured.setdefault(json.dumps(trial.params), []).append(trial.value)
     best = min(measured, key=lambda params: float(np.mean(measured[params])))
     assert summarise(opened).recommended.params == json.loads(best)
+
+
+def import_rows(path, size, share, value):
+    rows = np.stack([size.astype(int).astype(object), share, value]).T.tolist()
+    table = path.with_name("runs.csv")
+    table.write_text("\n".join(["size,share,value", *(",".join(map(str, row)) for row in rows)]))
+    return import_table(path, table).trials
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("together", [True, False], ids=["together", "apart"])
+def test_outliers_that_are_neighbours_are_an_optimum(write_study, together):
+    path = write_study(("mode =", "# mode ="), ("{mode}", ""), ("low = 512", "low = 1"))
+    random, number = np.random.default_rng(0), 200
+    share, size = random.random(number), np.exp(np.log(65536.0) * random.random(number)).round()
+    value = 20.0 + 0.3 * np.sin(4.0 * share) + 0.1 * random.standard_normal(number)
+    place = np.hypot(share - 0.6, np.log(size) / np.log(65536.0) - 0.5)
+    dip = 6.0 * np.exp(-0.5 * (place / 0.06) ** 2)
+    value -= dip if together else random.permutation(dip)
+    import_rows(path, size, share, value)
+    found = summarise(open_study(path))
+    best = found.recommended
+    offset = np.hypot(best.params["share"] - 0.6, np.log(best.params["size"]) / np.log(65536) - 0.5)
+    assert (offset < 0.06) == together
+    expected = 20.0 + 0.3 * np.sin(4.0 * best.params["share"])
+    expected -= 6.0 * np.exp(-0.5 * (offset / 0.06) ** 2) * together
+    assert best.lower <= expected <= best.upper
+    assert found.warnings == ()
+
+
+@pytest.mark.slow
+def test_measurements_that_are_better_than_predicted_about_the_best_are_named(write_study):
+    path = write_study(("mode =", "# mode ="), ("{mode}", ""), ("low = 512", "low = 1"))
+    random, number = np.random.default_rng(3), 100
+    share, other = random.random(number), random.random(number)
+    size = np.exp(np.log(65536.0) * other).round()
+    tip = np.hypot(share - 0.6, other - 0.5)  # a cone, which the model makes blunt
+    ripples = 2.0 * np.cos(40.0 * share) * np.cos(40.0 * other)
+    value = 20.0 * (1.0 - np.exp(-9.0 * tip)) + ripples + 0.1 * random.standard_normal(number)
+    assert import_rows(path, size, share, value) == number
+    found = summarise(open_study(path))
+    (warning,) = found.warnings
+    assert warning.startswith("Measurements near the recommended configuration are better than")
+    best = found.recommended.params
+    offset = np.hypot(best["share"] - 0.6, np.log(best["size"]) / np.log(65536.0) - 0.5)
+    assert 20.0 * (1.0 - np.exp(-9.0 * offset)) < found.recommended.lower  # it is right
 
 
 def test_the_change_point_test_keeps_its_level():

@@ -407,6 +407,30 @@ class Belief:
         """Leave-one-out predictions of the rewards."""
         return self.outcome.cross_validation
 
+    @with_own_settings
+    def bias_near(self, x: Tensor) -> Tensor:
+        """How much larger rewards near designs are than predicted from the others.
+
+        Where that is beyond two or three, the interval there cannot be relied on: the function may
+        have a maximum that is too narrow for the lengthscales of the model.
+
+        Args:
+            x: Designs (n, dx).
+
+        Returns:
+            Differences (n,) in standard errors, of the eight nearest rewards each; 0 for fewer than
+            30 rewards, and for hyperparameters that are known.
+
+        Example:
+            >>> import surefoot as sf
+            >>> optimizer = sf.algorithms.robust_ucb(sf.Box([0.0], [1.0]), seed=0)
+            >>> x = torch.linspace(0.0, 1.0, 40, dtype=torch.float64)[:, None]
+            >>> info = optimizer.tell_all(x, torch.sin(5.0 * x[:, 0]))
+            >>> bool(optimizer.belief().bias_near(x[:1]).abs() < 3.0)
+            True
+        """
+        return self.outcome.bias_near(x)
+
     # Other beliefs
 
     @with_own_settings

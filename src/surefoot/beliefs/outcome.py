@@ -178,6 +178,11 @@ class OutcomeBelief:
         with one_blas_thread():
             return self.uncertainty.cross_validation()
 
+    def bias_near(self, points: Tensor) -> Tensor:
+        """How much larger rewards near points (n, d) are than predicted, in standard errors."""
+        with one_blas_thread():
+            return self.uncertainty.bias_near(points)
+
     @cached_property
     def at_reference(self) -> Observations:
         """The observations with their rewards at the reference level of the effects."""

@@ -239,6 +239,12 @@ class Evidence:
         """
         return not self.effects and not points.requires_grad and torch.equal(points, self.points)
 
+    def among(self, chosen: Tensor) -> Evidence:
+        """The evidence in some rewards, with these indices (k,), without effects of conditions."""
+        errors = self.errors.expand(len(self.rewards))[chosen]
+        points, rewards = self.points[chosen], self.rewards[chosen]
+        return replace(self, points=points, rewards=rewards, errors=errors, effects=())
+
     def log_prior(self, model: Hyperparameters) -> LogDensity:
         """Log prior density of all parameters, up to a constant."""
         own = self._log_prior_of_kernel_and_noise(model)

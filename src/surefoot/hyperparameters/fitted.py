@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import torch
 from torch import Tensor
 
 from surefoot._internal.brief import brief
@@ -20,6 +21,10 @@ from surefoot.regression.units import RewardUnits
 
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
+
+
+NO_PART = torch.zeros(0, dtype=torch.int64)
+"""Of a fit whose hyperparameters have the evidence of all rewards."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +70,8 @@ class Fitted:
             units.
         rivals: Other local maxima of the variational bound.
         others: Local maxima with kernels of other smoothness.
+        part: Indices (k,) of the rewards at a narrow maximum and about it, whose evidence alone
+            the hyperparameters have; none where they have that of all.
         trend: Prior mean beside the constant one, in reward units; all else is of the rewards less
             that, and without a transformation.
     """
@@ -80,6 +87,7 @@ class Fitted:
     effects: EstimatedEffects = NO_EFFECTS
     rivals: Sequence[LocalOptimum] = ()
     others: Sequence[LocalOptimum] = ()
+    part: Tensor = NO_PART
     trend: Trend = NO_TREND
 
     __repr__ = brief

@@ -14,7 +14,7 @@ from torch import Tensor
 from surefoot.hyperparameters.conditional import Process
 from surefoot.hyperparameters.cross_validation import CrossValidation
 from surefoot.hyperparameters.evidence import Evidence, Hyperparameters
-from surefoot.hyperparameters.fitted import LocalOptimum
+from surefoot.hyperparameters.fitted import NO_PART, LocalOptimum
 from surefoot.hyperparameters.hessian import hessian
 
 SAMPLES = 16
@@ -46,6 +46,8 @@ class PosteriorMode:
         dof: Degrees of freedom of the noise.
         shift: Prior mean.
         bound: The variational bound, once an ascent has ended there.
+        part: Indices (k,) of the rewards whose evidence alone the hyperparameters have; none where
+            they have that of all.
     """
 
     evidence: Evidence
@@ -54,6 +56,7 @@ class PosteriorMode:
     dof: float
     shift: float = 0.0
     bound: float = 0.0
+    part: Tensor = NO_PART
 
     @classmethod
     def of(cls, evidence: Evidence, optimum: LocalOptimum) -> PosteriorMode:
@@ -120,7 +123,10 @@ class PosteriorMode:
 
         free = self.model.free
         rows = [slope(free + _STEP * row) - slope(free - _STEP * row) for row in directions]
-        likelihood = torch.from_numpy(hessian(self.evidence, self.model, self.weights))
+        evidence, weights = self.evidence, self.weights
+        if len(self.part):
+            evidence, weights = evidence.among(self.part), weights[self.part]
+        likelihood = torch.from_numpy(hessian(evidence, self.model, weights))
         second = directions @ likelihood + torch.stack(rows) / (2.0 * _STEP)
         curvature = -second @ directions.T
         return 0.5 * (curvature + curvature.T)
@@ -142,19 +148,32 @@ class PosteriorMode:
             Rasmussen and Williams 2006, eq. 5.12.
         """
         process = self.given(self.model, self.weights)
-        left_out = process.solved / process.inverse.diagonal()  # reward less prediction
+        precisions = process.inverse.diagonal()
+        left_out = process.solved / precisions  # reward less prediction
         rewards = self.evidence.rewards - process.shift
-        return CrossValidation(rewards, rewards - left_out, self.weights)
+        return CrossValidation(
+            rewards,
+            rewards - left_out,
+            precisions.rsqrt(),
+            self.weights,
+            self.evidence.points,
+            self.model.lengthscales[self.evidence.group],
+        )
 
     @property
     def degrees_of_freedom(self) -> float:
         """Degrees of freedom of a prediction: rewards less hyperparameters that were fitted."""
-        return max(float(len(self.weights) - len(self._directions)), _LEAST_DEGREES)
+        return max(float(self._number - len(self._directions)), _LEAST_DEGREES)
+
+    @property
+    def _number(self) -> int:
+        """Number of the rewards whose evidence the hyperparameters have."""
+        return len(self.part) or len(self.weights)
 
     @property
     def inflation(self) -> float:
         """Factor of the variance."""
-        number = max(len(self.weights), 3)
+        number = max(self._number, 3)
         return (number + 1.0) / (number - 1.0)
 
 

@@ -62,8 +62,15 @@ def completed_weights(
         completed[rest] = weights_beside(found, across, prior, noise, here.rewards)
     if number <= MOST_TOGETHER:
         here = evidence_at(torch.arange(number))
-        signal = here.covariance_of_rewards(model)
-        for _ in range(_PASSES_TOGETHER):
-            _, relative = here.expected(signal, model.noise, completed)
-            completed = precision(relative, dof)
+        completed, _ = weights_together(replace(mode, evidence=here, weights=completed))
     return completed
+
+
+def weights_together(mode: PosteriorMode) -> tuple[Tensor, float]:
+    """The weights (n,) that all rewards have together under a model that stays, and its level."""
+    evidence, model, weights, level = mode.evidence, mode.model, mode.weights, 0.0
+    signal = evidence.covariance_of_rewards(model)
+    for _ in range(_PASSES_TOGETHER):
+        level, relative = evidence.expected(signal, model.noise, weights)
+        weights = precision(relative, mode.dof)
+    return weights, level

@@ -63,6 +63,10 @@ class Mixture:
         """How well the most likely hyperparameters predict each reward from the others."""
         return self.modes[0].cross_validation()
 
+    def bias_near(self, points: Tensor) -> Tensor:
+        """How much larger rewards near points (n, d) are than so predicted, in standard errors."""
+        return self.cross_validation().bias_near(self.frame.unit(points))
+
     @property
     def degrees_of_freedom(self) -> float:
         """Degrees of freedom of the Student-t law of a prediction's error."""

@@ -17,11 +17,16 @@ from surefoot._internal.effects import EFFECTS
 from surefoot.estimators.spread import ROUNDING
 from surefoot.estimators.student_t import cautious_weights
 from surefoot.hyperparameters.ascent import Ascent, distinct, with_bound
+from surefoot.hyperparameters.cross_validation import OUTLIER
 from surefoot.hyperparameters.earlier import NOTHING_EARLIER, Earlier, Trend
 from surefoot.hyperparameters.evidence import LENGTHSCALE_PRIORS, Evidence, Hyperparameters
 from surefoot.hyperparameters.fitted import Fitted, LocalOptimum
 from surefoot.hyperparameters.laplace import SAMPLES, PosteriorMode
-from surefoot.hyperparameters.later_rewards import MOST_TOGETHER, completed_weights
+from surefoot.hyperparameters.later_rewards import (
+    MOST_TOGETHER,
+    completed_weights,
+    weights_together,
+)
 from surefoot.hyperparameters.levels import apart_from
 from surefoot.hyperparameters.microscale import sampled_shares
 from surefoot.hyperparameters.mixture import Mixture
@@ -56,6 +61,8 @@ _SMOOTHNESSES = (None, 0.5, 1.5, 2.5)  # None for the squared exponential kernel
 _NEW_SHARE = 0.01  # of the rewards, beyond which a fit is due
 _LEAST_NUMBER = 8  # of rewards, for which transformations and other kernels are tried
 _LEAST_COMPARED = 5  # rewards, from which on an earlier function is compared
+_BESIDE = (3, 1)  # rewards beside each of those at a narrow maximum, fewer if they stay outliers
+_LEAST_BESIDE = 20  # beside all of them
 _COLUMNS = ("rewards", "sems", "workers", "times")
 
 
@@ -75,7 +82,9 @@ class HyperparameterFit:
     Laplace's approximation. The result depends on the observations only, not on earlier fits. Of
     more than 150 rewards, 150 evenly spaced in time choose the optimum, from which an ascent on all
     of them goes on, or on 500 evenly spaced in time. If that leaves outliers, which may have others
-    beside them among all rewards, it is compared with one from equal precisions.
+    beside them among all rewards, it is compared with one from equal precisions. Outliers that are
+    beside each other all the same are no noise: the hyperparameters are then those of a fit to them
+    and the rewards about them.
 
     Args:
         nu: Smoothness of the Matérn kernel, 0.5, 1.5 or 2.5; None for the squared exponential.
@@ -243,21 +252,69 @@ class HyperparameterFit:
             start = Hyperparameters.initial(int(data.group.max()) + 1, 1.0, 1.0)
             kernel = _kernel(start, self.nu, data)
             return Fitted(kernel, start.noise, 4.0, 0.0, 1.0, rewards)
-        apart = apart_from(self.limit, rewards)
-        data = replace(data, rewards=apart(rewards))
         subset = _subset(len(rewards), _MAX_STARTED)
+        found = whole = self._fit_to(data, subset, _subset(len(rewards), _MAX_FITTED))
+        for beside in _BESIDE:
+            clustered = self._clustered(found, data)
+            if not len(clustered):
+                break
+            found = self._local_fit(whole, clustered, beside, data)
+        return found
+
+    def _local_fit(
+        self, whole: Fitted, clustered: Tensor, beside: int, data: TrainingData
+    ) -> Fitted:
+        """The fit at a narrow maximum, which the fit to all rewards takes for outliers.
+
+        Its rewards are too few to shorten the lengthscales of all: the hyperparameters are those of
+        the rewards about it. Tails are as heavy as those of all rewards, and other outliers
+        stay what they are, for about the maximum there may be none.
+
+        Args:
+            whole: The fit to all rewards.
+            clustered: Indices of the outliers that are beside each other.
+            beside: Number of other rewards for each of them.
+            data: The observations.
+        """
+        part, rule = _around(clustered, beside, data.unit), replace(self, effects=())
+        first, subset = (part[_subset(len(part), most)] for most in (_MAX_STARTED, _MAX_FITTED))
+        found = rule._fit_to(data, first, subset)
+        weights = whole.weights.clone()
+        weights[clustered] = found.weights[clustered]
+        fitted = replace(found, weights=weights, dof=min(whole.dof, found.dof), part=part)
+        weights, level = weights_together(self._mode(fitted, data))
+        center = fitted.center + fitted.scale * level
+        return replace(fitted, weights=weights.to(data.points.device), center=center)
+
+    def _clustered(self, fitted: Fitted, data: TrainingData) -> Tensor:
+        """Indices (k,) of outliers that are beside each other; see `CrossValidation.clustered`."""
+        none = torch.zeros(0, dtype=torch.int64)
+        if len(data.rewards) > MOST_TOGETHER or not fitted.effects.is_none:
+            return none
+        doubts = bool((fitted.weights < OUTLIER).any())
+        return self._mode(fitted, data).cross_validation().clustered if doubts else none
+
+    def _fit_to(self, data: TrainingData, first: Tensor, subset: Tensor) -> Fitted:
+        """The fit to some rewards.
+
+        Args:
+            data: The observations.
+            first: Indices of the rewards that choose where the ascent begins.
+            subset: Indices of those that it goes on with.
+        """
+        apart, number = apart_from(self.limit, data.rewards), len(data.rewards)
+        data = replace(data, rewards=apart(data.rewards))
         search = Standardisation(
-            data, subset, self.nu, self.lengthscales, self._ascent, self.effects, self.of_zeros
+            data, first, self.nu, self.lengthscales, self._ascent, self.effects, self.of_zeros
         )
-        best, many = search.plain(), len(rewards) >= _LEAST_NUMBER
+        best, many = search.plain(), len(first) >= _LEAST_NUMBER
         if self.warped and many:
             best = search.on_levels(search.compressed(best))
         units = best.units
         mode, *rivals = self._ascent.converged(best.modes)
         weights = best.cautious.clone()
-        weights[subset] = mode.weights
-        if len(rewards) > _MAX_STARTED:
-            subset = _subset(len(rewards), _MAX_FITTED)
+        weights[first] = mode.weights
+        if len(subset) > len(first):
             evidence = evidence_in(data, subset, units, mode.evidence.nu, mode.evidence.prior)
             near = replace(mode, evidence=evidence, weights=weights[subset])
             mode, *rivals = self._ascent.onward(near)
@@ -268,7 +325,7 @@ class HyperparameterFit:
         mode = with_effects(mode, effects, self._ascent)
         weights[subset] = mode.weights
         weights = completed_weights(weights, subset, mode, units, data)
-        estimated, of_all = _estimated(mode), len(subset) == len(rewards)
+        estimated, of_all = _estimated(mode), len(subset) == number
         return Fitted(
             _kernel(mode.model, mode.evidence.nu, data),
             mode.model.noise,
@@ -315,7 +372,8 @@ class HyperparameterFit:
         data = _without(fitted.trend, data)
         mode = self._mode(fitted, data)
         evidence, y = mode.evidence, mode.evidence.rewards
-        compared = with_other_kernels(evidence, self._nus) if number <= _MAX_COMPARED else []
+        alone = number > _MAX_COMPARED or len(fitted.part)
+        compared = [] if alone else with_other_kernels(evidence, self._nus)
         if fitted.rivals or compared:
             mode = with_bound(mode)
         modes = [mode]
@@ -373,12 +431,13 @@ class HyperparameterFit:
         alone = evidence_in(data, every, fitted.units, nu, LENGTHSCALE_PRIORS[self.lengthscales])
         effects = tuple(one.on(data.workers, data.times) for one in fitted.effects.effects)
         weights = cautious_weights(alone.rewards, fitted.weights.cpu())
-        mode = PosteriorMode(replace(alone, effects=effects), model, weights, fitted.dof)
-        known = every[: len(fitted.weights)]
-        if not len(known):
+        known = replace(alone, effects=effects)
+        mode = PosteriorMode(known, model, weights, fitted.dof, part=fitted.part)
+        seen = every[: len(fitted.weights)]
+        if not len(seen):
             return mode
         completed = completed_weights(  # further rewards may have come after the fit
-            weights, known, mode, fitted.units, data
+            weights, seen, mode, fitted.units, data
         )
         return replace(mode, weights=completed)
 
@@ -444,6 +503,13 @@ def _estimated(mode: PosteriorMode) -> EstimatedEffects:
         return NO_EFFECTS
     _, solved = mode.evidence.solved(mode.model, mode.weights)
     return EstimatedEffects(effects, mode.model.effects, solved)
+
+
+def _around(chosen: Tensor, beside: int, points: Tensor) -> Tensor:
+    """Indices of chosen points (k,) of all (t, d) and of those nearest to them, in order."""
+    apart = torch.cdist(points, points[chosen]).amin(-1)
+    number = len(chosen) + max(_LEAST_BESIDE, beside * len(chosen))
+    return apart.argsort(stable=True)[:number].sort().values
 
 
 def _subset(number: int, most: int) -> Tensor:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from torch import Tensor
+
 from surefoot.hyperparameters.cross_validation import NOT_VALIDATED, CrossValidation
 from surefoot.regression.observations import Pull
 from surefoot.regression.posterior import Posterior, Predictive
@@ -38,6 +40,10 @@ class Uncertainty(Protocol):
         """How well the most likely hyperparameters predict each reward from the others."""
         ...
 
+    def bias_near(self, points: Tensor) -> Tensor:
+        """How much larger rewards near points (n, d) are than so predicted, in standard errors."""
+        ...
+
 
 @dataclass(frozen=True)
 class Certain:
@@ -60,6 +66,10 @@ class Certain:
     def cross_validation(self) -> CrossValidation:
         """None: what is taken as known is not doubted."""
         return NOT_VALIDATED
+
+    def bias_near(self, points: Tensor) -> Tensor:
+        """0, as (n,)."""
+        return NOT_VALIDATED.bias_near(points)
 
 
 CERTAIN_HYPERPARAMETERS = Certain()

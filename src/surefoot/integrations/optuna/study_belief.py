@@ -104,6 +104,21 @@ class StudyBelief:
         """Leave-one-out predictions of the values, in the units of the model."""
         return self.belief.cross_validation
 
+    def bias_near(self, params: Mapping[str, Any]) -> float:
+        """How much better trials near a configuration are than predicted from the others.
+
+        Args:
+            params: The configuration, as values by parameter name.
+
+        Returns:
+            The difference in standard errors, of the eight nearest trials; 0 for fewer than 30.
+            Beyond two or three, what is predicted there cannot be relied on.
+
+        Raises:
+            InvalidInput: If it is no configuration of the study.
+        """
+        return float(self.belief.bias_near(self._points([params])))
+
     @property
     def unstable(self) -> list[dict[str, Any]]:
         """Configurations whose measurements differ too much, as values by parameter name."""

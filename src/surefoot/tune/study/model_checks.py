@@ -38,7 +38,7 @@ def contradictions(
     Returns:
         A sentence for each contradiction: of equal measurements, of the repeats of a configuration,
         of the order in time, of earlier predictions, of those of measurements that are left out,
-        and of the symmetry of the noise.
+        of those near the recommendation, and of the symmetry of the noise.
     """
     found = [_equal_values(state), _change_in_time(state)]
     if not state.study_file.scheme.variables:
@@ -46,6 +46,7 @@ def contradictions(
         found.append(_repeats(state))
         found.append(_earlier_predictions(units, model, earlier))
         found.append(_left_out(model))
+        found.append(_bias(model, state.recommendation))
         found.append(_skewness(units, model, state.recommendation))
     return tuple(text for text in found if text)
 
@@ -110,6 +111,19 @@ def _left_out(model: StudyBelief) -> str:
         "The model predicts measurements that are left out no better than chance (correlation "
         f"{validation.correlation:.2f}): what it predicts of other configurations is no evidence "
         "that they differ."
+    )
+
+
+def _bias(model: StudyBelief, best: StudyRecommendation) -> str:
+    """Whether measurements near the recommendation differ from what the others predict there."""
+    bias = model.bias_near(best.params)
+    if math.erfc(abs(bias) / math.sqrt(2.0)) > LEVEL:
+        return ""
+    better, narrow = ("better", "optimum") if bias > 0.0 else ("worse", "dip")
+    return (
+        f"Measurements near the recommended configuration are {better} than the others predict, "
+        f"by {abs(bias):.1f} standard errors: there may be a {narrow} too narrow for the model, "
+        "and its interval may miss the value. Measure the recommendation."
     )
 
 
