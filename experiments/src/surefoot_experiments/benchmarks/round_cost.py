@@ -243,32 +243,6 @@ def _rows(header: list[str], rows: list[list[str]]) -> list[Row]:
     return [dict(zip(header, row, strict=True)) for row in rows]
 
 
-def drift(number: int) -> list[Row]:
-    """Many rounds one by one against one factorisation of all of them"""
-    t = number
-    session = on_arms(sf.LeastSquares()).skip_to(t - 1)
-    optimizer, info = session.optimizer, session.tell()
-    points, history = session.points, optimizer.history
-    kernel = sf.kernels.squared_exponential(LENGTHSCALE)
-    phi = sf.QuadratureFourier(NODES).embedding(kernel, sf.Arms(points))(points).numpy()
-    arms = np.array(history.arms)
-    counts, sums = np.zeros(ARMS), np.zeros(ARMS)
-    counts[arms], sums[arms] = history.counts.numpy(), history.sums.numpy()
-    gram = np.eye(NODES) + phi.T @ (counts[:, None] * phi)
-    mean = phi @ np.linalg.solve(gram, phi.T @ sums)
-    variance = (phi * np.linalg.solve(gram, phi.T).T).sum(1)
-    gain = 0.5 * np.linalg.slogdet(gram)[1]
-    ours, rows = optimizer.belief().posterior, []
-    found = info.information_gain
-    for name, a, b in (
-        ("mean", ours.mean(points).numpy(), mean),
-        ("variance", ours.variance(points).numpy(), variance),
-        ("information gain", np.array([found]), np.array([gain])),
-    ):
-        rows.append([name, f"{np.abs(a - b).max() / np.abs(b).max():.1e}"])
-    return _rows([f"after {t:,} rounds", "largest difference, relative"], rows)
-
-
 def _micro(seconds: float) -> str:
     return f"{1e6 * seconds:.0f}"
 
@@ -279,7 +253,6 @@ PARTS: dict[str, Callable[[int], list[Row]]] = {
     "literal": against_literal,
     "trials": trials,
     "many-arms": many_arms,
-    "drift": drift,
 }
 
 
