@@ -112,6 +112,17 @@ def test_other_outliers_are_none(outliers: list[int], value: float) -> None:
     assert len(on_a_grid(outliers, value).clustered) == 0
 
 
+def test_outliers_on_both_sides_are_noise_that_is_larger_there() -> None:
+    region = [*range(10, 20), *range(20, 30), *range(30, 40)]
+    found = on_a_grid(region)
+    assert found.clustered.tolist() == region
+    found.rewards[region[::2]] = -5.0
+    assert len(found.clustered) == 0
+    found.rewards[region] = 5.0
+    found.rewards[15] = -5.0  # one of the noise at a maximum
+    assert found.clustered.tolist() == [one for one in region if one != 15]
+
+
 def test_outliers_at_random_are_hardly_ever_a_cluster() -> None:
     # Its level is 1e-4, so that 0.3 of 3,000 are expected; more than 5 have a probability of 8e-7.
     generator = torch.Generator().manual_seed(0)

@@ -185,16 +185,14 @@ def test_more_rewards_than_those_that_choose_the_optimum_determine_it() -> None:
 @pytest.mark.slow
 def test_a_maximum_that_is_alone_in_a_part_of_the_rewards_is_not_an_outlier() -> None:
     number, fit = 300, HyperparameterFit(lengthscales="short")
-    part = torch.linspace(0, number - 1, 150).round().long()  # which chooses where ascents begin
     sobol = torch.quasirandom.SobolEngine(4, scramble=True, seed=0)
     points = sobol.draw(number, dtype=torch.float64)
     noise = torch.randn(number, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     peak = 6.0 * torch.exp(-0.5 * ((points - 0.5) / 0.2).square().sum(-1))
     rewards, cube = peak + 0.1 * noise, (torch.zeros(4), torch.ones(4))
-    alone = fit.fit(TrainingData(points[part], rewards[part], *cube))
-    assert float(alone.weights.min()) < 0.01
-    every = fit.fit(TrainingData(points, rewards, *cube))
-    assert float(every.weights.min()) > 0.9
+    found = fit.fit(TrainingData(points, rewards, *cube))  # every second one chooses the start
+    assert float(found.weights.min()) > 0.9
+    assert len(found.part) == 0
 
 
 @pytest.mark.slow

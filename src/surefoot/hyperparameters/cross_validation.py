@@ -14,6 +14,7 @@ OUTLIER = 0.3
 
 _NEIGHBOURS = 4  # of a point
 _LEAST_OUTLIERS = 3
+_MOST_BELOW = 0.25  # outliers below the function for each above it, about a maximum
 _IMPROBABLE = 1e-4  # where outliers are independent
 _BESIDE, _MOST = 8, 3.0  # rewards near a point; deviations that an error counts at most
 _LEAST_NUMBER = 30  # of rewards; of fewer, predictions without one of them say little
@@ -111,7 +112,7 @@ class CrossValidation:
         the four nearest neighbours of each such outlier, those that are one too are counted by
         pairs; that has a binomial distribution if each reward is one with the same probability.
         Neighbours are near in lengthscales or, since these may be those of a wrong model, on the
-        unit cube.
+        unit cube. Where there are outliers below the predictions too, the noise is larger there.
 
         Returns:
             Indices (k,) of those with such a neighbour; none where as many by chance have a
@@ -126,11 +127,15 @@ class CrossValidation:
             >>> CrossValidation(rewards, 0.0 * rewards, *others).clustered
             tensor([40, 41, 42, 43, 44])
         """
-        above = (self.weights < OUTLIER) & (self.rewards > self.predicted)
+        doubted = self.weights < OUTLIER
+        above = doubted & (self.rewards > self.predicted)
         outliers = above.nonzero()[:, 0]
         if len(outliers) >= _LEAST_OUTLIERS:
             for points in (self.points / self.lengthscales, self.points):
-                beside = above[_nearest(points, outliers)]
+                nearest = _nearest(points, outliers)
+                beside = above[nearest]
+                if int(doubted[nearest].sum()) > (1.0 + _MOST_BELOW) * int(beside.sum()):
+                    continue
                 pairs, most = int(beside.sum()) // 2, beside.numel() // 2  # seen from both ends
                 chance = (len(outliers) - 1.0) / (len(above) - 1.0)
                 if special.bdtrc(pairs - 1, most, chance) < 0.5 * _IMPROBABLE:
