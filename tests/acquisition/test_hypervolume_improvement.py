@@ -1,19 +1,24 @@
 """Expected improvement of the hypervolume of several objectives."""
 
 import math
+from decimal import Context, Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 import surefoot as sf
 from surefoot._internal.pareto import hypervolume
 from surefoot.acquisition import HypervolumeImprovement, argmax, hypervolume_improvement
 from surefoot.acquisition.hypervolume_improvement import (
+    _SMOOTH,
     _directions,
     _ends,
     _Front,
+    _smooth_positive,
 )
 
 COST = {"cost": sf.Objective(maximise=False)}
@@ -161,3 +166,15 @@ def test_wrong_arguments_and_spaces() -> None:
     joint = sf.Joint(sf.Box([0.0], [1.0]), sf.FiniteEnvironment([[0.0], [1.0]]))
     with pytest.raises(sf.InvalidInput, match=r"HypervolumeImprovement.*Joint"):
         sf.algorithms.robust_ucb(joint, risk=sf.VaR(0.1), policy=HypervolumeImprovement())
+
+
+@given(st.floats(-1e150, 1e150))
+def test_an_improvement_has_a_logarithm_however_far_off_it_is(gain: float) -> None:
+    gains = torch.tensor([gain, -abs(gain), 0.0], dtype=torch.float64, requires_grad=True)
+    found = _smooth_positive(gains)
+    assert bool((found > 0.0).all())
+    slopes = torch.autograd.grad(found.log().sum(), gains)[0]
+    assert bool(slopes.isfinite().all())
+    exact, digits = Decimal(gain), Context(prec=400)
+    root = digits.sqrt(digits.fma(exact, exact, 4 * Decimal(_SMOOTH) ** 2))
+    assert float(found[0].detach()) == pytest.approx(float(digits.add(exact, root)) / 2.0, rel=1e-12)
