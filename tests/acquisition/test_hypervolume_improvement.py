@@ -177,4 +177,6 @@ def test_an_improvement_has_a_logarithm_however_far_off_it_is(gain: float) -> No
     assert bool(slopes.isfinite().all())
     exact, digits = Decimal(gain), Context(prec=400)
     root = digits.sqrt(digits.fma(exact, exact, 4 * Decimal(_SMOOTH) ** 2))
-    assert float(found[0].detach()) == pytest.approx(float(digits.add(exact, root)) / 2.0, rel=1e-12)
+    assert float(found[0].detach()) == pytest.approx(
+        float(digits.add(exact, root)) / 2.0, rel=1e-12
+    )

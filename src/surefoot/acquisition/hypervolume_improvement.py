@@ -275,7 +275,7 @@ def _smooth_positive(gains: Tensor) -> Tensor:
     Else no point is better than another where no drawn function improves on the front, and the
     choice is arbitrary (Ament et al. 2023, "Unexpected improvements to expected improvement").
     """
-    size = gains.abs()
+    size = torch.where(gains < 0.0, -gains, gains)  # not `abs`, whose slope at 0 is 0
     lesser = 2.0 * _SMOOTH**2 / (size + (size.square() + 4.0 * _SMOOTH**2).sqrt())
     return lesser + gains.clamp_min(0.0)  # no difference, whose rounding would be below 0
 

@@ -408,18 +408,21 @@ class Belief:
         return self.outcome.cross_validation
 
     @with_own_settings
-    def bias_near(self, x: Tensor) -> Tensor:
+    def bias_near(self, designs: Tensor | Sequence) -> Tensor:
         """How much larger rewards near designs are than predicted from the others.
 
-        Where that is beyond two or three, the interval there cannot be relied on: the function may
-        have a maximum that is too narrow for the lengthscales of the model.
+        Beyond two or three an interval there is too low, as where the function has a maximum that
+        is too narrow for the lengthscales of the model; below minus two or three it is too high.
 
         Args:
-            x: Designs (n, dx).
+            designs: Designs (n, dx).
 
         Returns:
             Differences (n,) in standard errors, of the eight nearest rewards each; 0 for fewer than
             30 rewards, and for hyperparameters that are known.
+
+        Raises:
+            InvalidInput: If the space has no such designs, or it has an environment.
 
         Example:
             >>> import surefoot as sf
@@ -429,7 +432,12 @@ class Belief:
             >>> bool(optimizer.belief().bias_near(x[:1]).abs() < 3.0)
             True
         """
-        return self.outcome.bias_near(x)
+        if self.space.has_environment:
+            raise InvalidInput(
+                "the space has an environment, and rewards are of designs and its values: "
+                "look at `cross_validation`."
+            )
+        return self.outcome.bias_near(self._located(designs))
 
     # Other beliefs
 

@@ -254,12 +254,13 @@ class HyperparameterFit:
             return Fitted(kernel, start.noise, 4.0, 0.0, 1.0, rewards)
         subset = _subset(len(rewards), _MAX_STARTED)
         found = whole = self._fit_to(data, subset, _subset(len(rewards), _MAX_FITTED))
+        clustered = self._clustered(whole, data)
         for beside in _BESIDE:
-            clustered = self._clustered(found, data)
             if not len(clustered):
-                break
+                return found
             found = self._local_fit(whole, clustered, beside, data)
-        return found
+            clustered = self._clustered(found, data)
+        return whole if len(clustered) else found
 
     def _local_fit(
         self, whole: Fitted, clustered: Tensor, beside: int, data: TrainingData
@@ -508,6 +509,7 @@ def _estimated(mode: PosteriorMode) -> EstimatedEffects:
 def _around(chosen: Tensor, beside: int, points: Tensor) -> Tensor:
     """Indices of chosen points (k,) of all (t, d) and of those nearest to them, in order."""
     apart = torch.cdist(points, points[chosen]).amin(-1)
+    apart[chosen] = -1.0  # before others at the same points
     number = len(chosen) + max(_LEAST_BESIDE, beside * len(chosen))
     return apart.argsort(stable=True)[:number].sort().values
 
