@@ -1,5 +1,7 @@
 """Leave-one-out cross-validation, and what is recommended where a model does not predict."""
 
+from dataclasses import fields
+
 import pytest
 import torch
 
@@ -121,6 +123,33 @@ def test_outliers_on_both_sides_are_noise_that_is_larger_there() -> None:
     found.rewards[region] = 5.0
     found.rewards[15] = -5.0  # one of the noise at a maximum
     assert found.clustered.tolist() == [one for one in region if one != 15]
+
+
+@pytest.mark.parametrize("sites", [3, 5, 20])
+def test_outliers_of_repeated_points_are_hardly_ever_a_cluster(sites: int) -> None:
+    # Its level is 1e-4, so that 0.03 of 300 are expected; more than 3 have a probability of 3e-8.
+    generator, ones = torch.Generator().manual_seed(sites), torch.ones(60, dtype=torch.float64)
+    points, found = drawn(sites, 2)[torch.arange(60) % sites], 0
+    for number in (5, 10, 20):
+        for _ in range(100):
+            rewards = torch.zeros_like(ones)
+            rewards[torch.randperm(60, generator=generator)[:number]] = 5.0
+            weights = torch.where(rewards == 0.0, 1.0, 0.01)
+            values = CrossValidation(rewards, 0.0 * ones, ones, weights, points, ones[:2])
+            found += len(values.clustered) > 0
+    assert found <= 3
+
+
+def test_repeated_points_where_most_rewards_are_outliers_are_a_cluster() -> None:
+    found = on_a_grid(CLUSTER)
+    twice = CrossValidation(
+        *(
+            getattr(found, one.name).repeat(2, *[1] * (getattr(found, one.name).ndim - 1))
+            for one in fields(found)[:5]
+        ),
+        found.lengthscales,
+    )
+    assert twice.clustered.tolist() == [*CLUSTER, *(100 + one for one in CLUSTER)]
 
 
 def test_outliers_at_random_are_hardly_ever_a_cluster() -> None:

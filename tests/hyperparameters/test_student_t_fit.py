@@ -214,3 +214,15 @@ def test_outliers_are_a_narrow_maximum_where_they_are_together(together: bool) -
     assert float(fitted.weights[spikes].max()) < 0.1
     assert (float(fitted.weights[high].min()) > 0.9) == together
     assert (len(fitted.part) > 0) == together
+
+
+def test_a_spike_as_large_as_what_is_measured_elsewhere_is_an_outlier() -> None:
+    """It is far from those about it, not from the median."""
+    points = torch.rand(40, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    rewards = 8.0 * points[:, 0] + 4.0 * points[:, 1].square()
+    low = int(rewards.argmin())
+    rewards[low] = 8.0
+    cube = torch.zeros(4), torch.ones(4)
+    fitted = HyperparameterFit(warped=True).fit(TrainingData(points, rewards, *cube))
+    assert int(fitted.weights.argmin()) == low
+    assert float(fitted.weights[low]) < 0.01

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -22,6 +23,8 @@ _LENGTHSCALES, _VARIANCE, _NOISE = (-6.0, 7.0), (-10.0, 30.0), (-16.0, 28.0)
 """Bounds of the logarithms: wide, but nothing overflows in them."""
 _DOUBTED = 0.1  # precision of a reward below which an ascent is compared with others
 _SHORT_START = 0.3  # of the initial lengthscales: little noise and a rough function, or the reverse
+_LONG_START = 4.0  # of them, where what is smooth elsewhere shows an outlier
+_LITTLE_NOISE, _HEAVY = math.log(0.01), 2.0  # of the signal variance; degrees of freedom
 _FIRST = (2, 12)  # passes and steps from each start
 _NEARBY = (2, 30)  # passes and steps of an ascent that begins near its end
 _E_STEPS = 8  # of the precisions in each pass
@@ -70,6 +73,10 @@ class Ascent:
     def starts(self, evidence: Evidence, cautious: Tensor) -> list[PosteriorMode]:
         """Where a few iterations from each of several starts arrive, the best first.
 
+        From cautious precisions; if that leaves outliers, from equal ones too, and if the best of
+        them has none, from those of a robust regression: an outlier that is as large as what is
+        measured elsewhere is none to the others, whose lengthscales it makes short.
+
         Args:
             evidence: The evidence.
             cautious: Precisions (n,) that are small for rewards far from the median.
@@ -78,6 +85,9 @@ class Ascent:
         modes = [] if self.dof == GAUSSIAN else [first.climb(_start(evidence, cautious))]
         if not modes or _doubts(modes[0]):
             modes += [first.climb(_start(evidence, equal, one)) for one in (1.0, _SHORT_START)]
+        if self.dof != GAUSSIAN and not _doubts(max(modes, key=lambda mode: mode.bound)):
+            other = first.climb(_regressed(evidence, cautious))
+            modes += [other] * _doubts(other)  # otherwise it explains the rewards as they do
         return sorted(modes, key=lambda mode: -mode.bound)
 
     def onward(self, start: PosteriorMode) -> list[PosteriorMode]:
@@ -104,6 +114,19 @@ def _start(evidence: Evidence, weights: Tensor, share: float = 1.0) -> Posterior
     groups = int(evidence.group.max()) + 1
     model = Hyperparameters.initial(groups, max(power, MIN_NOISE), share)
     return PosteriorMode(evidence, model, weights, 4.0)
+
+
+def _regressed(evidence: Evidence, cautious: Tensor) -> PosteriorMode:
+    """A start with the precisions (n,) of a robust regression on a smooth function."""
+    start = _start(evidence, cautious, _LONG_START)
+    logs = start.model.logs.clone()
+    logs[-1] = logs[-2] + _LITTLE_NOISE
+    model, weights = Hyperparameters(logs), cautious
+    signal = evidence.covariance_of_rewards(model)
+    for _ in range(_E_STEPS):
+        _, relative = evidence.expected(signal, model.noise, weights)
+        weights = precision(relative, _HEAVY)
+    return PosteriorMode(evidence, model, weights, _HEAVY)
 
 
 def _doubts(mode: PosteriorMode) -> bool:

@@ -75,8 +75,9 @@ class HyperparameterFit:
     with closed-form updates of the precisions and degrees of freedom, given the kernel.
 
     The bound has several local optima, so the ascent is started several times: from small
-    precisions for rewards far from the median, and, if that leaves outliers, from equal precisions
-    with long and with short lengthscales. So a spike is not taken for a maximum of f nor a maximum
+    precisions for rewards far from the median, if that leaves outliers, from equal precisions
+    with long and with short lengthscales, and, if the best of these leaves none, from those of a
+    robust regression on a smooth function. So a spike is not taken for a maximum of f nor a maximum
     for a spike; nor, where a search has converged and most rewards are alike, all other rewards for
     outliers. The largest optimum is kept; of those within a few nats of it, the most probable by
     Laplace's approximation. The result depends on the observations only, not on earlier fits. Of

@@ -1,0 +1,82 @@
+"""Beliefs of functions with a maximum that is narrow beside the distance of the measurements."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+import surefoot as sf
+from surefoot.integrations.botorch import RobustGP
+
+SQUARE = sf.Box([0.0, 0.0], [1.0, 1.0])
+AT = torch.tensor([[0.6, 0.6], [0.2, 0.3]], dtype=torch.float64)
+
+
+def table() -> tuple[Tensor, Tensor]:
+    """A Sobol sample of a nearly flat function with a peak of 6, with five spikes."""
+    sobol = torch.quasirandom.SobolEngine(2, scramble=True, seed=0)
+    points = sobol.draw(250, dtype=torch.float64)
+    noise = torch.randn(250, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    rewards = 0.3 * torch.sin(4.0 * points[:, 0]) + 0.1 * noise
+    rewards += 6.0 * torch.exp(-0.5 * ((points - 0.6) / 0.06).square().sum(-1))
+    rewards[torch.tensor([3, 50, 99, 170, 240])] += 8.0
+    return points, rewards
+
+
+def run(points: Tensor, rewards: Tensor) -> sf.Optimizer:
+    optimizer = sf.algorithms.robust_ucb(SQUARE, seed=0)
+    optimizer.tell_all(points, rewards)
+    return optimizer
+
+
+@pytest.mark.slow
+def test_a_narrow_maximum_is_recommended_and_survives_saving(tmp_path: Path) -> None:
+    optimizer = run(*table())
+    best = optimizer.recommend()
+    assert float((best.point - 0.6).norm()) < 0.05
+    assert best.lower < 6.2 < best.upper
+    belief = optimizer.belief()
+    assert len(belief.hyperparameters.part) > 0
+    optimizer.save(tmp_path / "run.safetensors")
+    loaded = sf.Optimizer.load(tmp_path / "run.safetensors")
+    for one, other in zip(belief.predict(AT), loaded.belief().predict(AT), strict=True):
+        assert torch.equal(one, other)
+    assert torch.equal(optimizer.ask().point, loaded.ask().point)
+
+
+@pytest.mark.slow
+def test_the_model_of_botorch_has_it_too() -> None:
+    points, rewards = table()
+    model = RobustGP(points, rewards[:, None])
+    found = model.posterior(AT)
+    mean, deviation = found.mean, found.variance.sqrt()
+    assert float(mean[0]) > 3.0
+    assert abs(float(mean[0]) - 6.2) < 2.5 * float(deviation[0])
+    again = RobustGP(points, rewards[:, None])
+    again.load_state_dict(model.state_dict())
+    assert torch.equal(again.posterior(AT).mean, mean)
+    more = model.condition_on_observations(AT[1:], mean[1:])
+    assert bool(more.posterior(AT).mean.isfinite().all())
+
+
+def test_designs_whose_bias_is_asked_for_are_checked() -> None:
+    generator = torch.Generator().manual_seed(0)
+    points = torch.rand(30, 2, dtype=torch.float64, generator=generator)
+    belief = run(points, points.sum(-1)).belief()
+    assert torch.equal(belief.bias_near([[0.5, 0.5]]), belief.bias_near(torch.full((1, 2), 0.5)))
+    for wrong in ([0.5, 0.5], [[0.5]], [[0.1, 0.2, 0.3]], [[0.5, 50.0]], [[0.5, float("nan")]]):
+        with pytest.raises(sf.InvalidInput, match=r"designs|outside"):
+            belief.bias_near(wrong)
+
+
+def test_there_is_no_bias_of_a_design_with_an_environment() -> None:
+    environment = sf.FiniteEnvironment([[0.0], [1.0]], [0.5, 0.5])
+    space = sf.Joint(sf.Box([0.0], [1.0]), environment)
+    optimizer = sf.algorithms.robust_ucb(space, risk=sf.VaR(0.2), seed=0)
+    query = optimizer.ask()
+    optimizer.tell(query, 1.0)
+    with pytest.raises(sf.InvalidInput, match="environment"):
+        optimizer.belief().bias_near([[0.5]])
