@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from gpytorch.mlls import ExactMarginalLogLikelihood
 from optuna.samplers import BaseSampler, GPSampler, NSGAIISampler, RandomSampler, TPESampler
 
 from surefoot.integrations.optuna import SurefootSampler, belief
+from surefoot_experiments.benchmarks.ax_sampler import AxSampler
 from surefoot_experiments.benchmarks.fronts import (
     DIMENSION,
     NOISE,
@@ -43,8 +45,9 @@ INTRODUCTION = """# Search for Pareto fronts
 
 True hypervolume of each sampler's trials, with {dimension} parameters: of all trials,
 of the front that the sampler's user gets (`best_trials`; of `SurefootSampler`
-`belief(study).front()`), and of the trials that are non-dominated by the posterior mean of a
-Gaussian process (BoTorch's `SingleTaskGP`) that is fitted to each objective afterwards. Each value
+`belief(study).front()`, of Ax `Client.get_pareto_frontier()`), and of the trials that are
+non-dominated by the posterior mean of a Gaussian process (BoTorch's `SingleTaskGP`) that is fitted
+to each objective afterwards. Each value
 has Gaussian noise of {noise} standard deviations of the objective at uniform points; with spikes,
 {share:.0%} of them are off by ±{spike:g} standard deviations. The objectives of nginx and TPC-C are
 a forest fitted to recorded medians, and the memory that follows from six parameters; their noise is
@@ -80,13 +83,14 @@ PROBLEMS = {
 """Functions, and reference points."""
 
 NOISES: dict[str, Noise] = {"gaussian": Gaussian(NOISE), "spikes": Spikes(SHARE, SPIKE, NOISE)}
-SAMPLERS: dict[str, type[BaseSampler]] = {
-    "surefoot": SurefootSampler,
-    "optuna-gp": GPSampler,
-    "tpe": TPESampler,
-    "nsga2": NSGAIISampler,
-    "random": RandomSampler,
+SAMPLERS: dict[str, Callable[[int], BaseSampler]] = {
+    "surefoot": lambda seed: SurefootSampler(seed=seed),
+    "optuna-gp": lambda seed: GPSampler(seed=seed),
+    "tpe": lambda seed: TPESampler(seed=seed),
+    "nsga2": lambda seed: NSGAIISampler(seed=seed),
+    "random": lambda seed: RandomSampler(seed=seed),
     "qlognehvi": LogNEHVISampler,
+    **({"ax": AxSampler} if find_spec("ax") else {}),
 }
 
 
@@ -113,6 +117,27 @@ def problem(
     return function, reference, lambda values, number: values + added[number]
 
 
+def robust_front(study: optuna.Study) -> list[int]:
+    """Numbers of the trials on the front of surefoot's belief."""
+    return [number for point in belief(study).front() for number in point.trials]
+
+
+def front_of_ax(study: optuna.Study) -> list[int]:
+    """Numbers of the trials on the front that the client predicts."""
+    sampler = study.sampler
+    assert isinstance(sampler, AxSampler)
+    return sampler.front()
+
+
+def best_trials(study: optuna.Study) -> list[int]:
+    """Numbers of the trials whose measurements no other's dominate."""
+    return [one.number for one in study.best_trials]
+
+
+FRONTS = {"surefoot": robust_front, "ax": front_of_ax}
+"""What the user of a sampler gets, where it is not `best_trials`."""
+
+
 def run(trial: Trial) -> Rows:
     """One search; all samplers see the same noise in the same trial."""
     name, noise, method = trial.case.split()
@@ -127,7 +152,7 @@ def run(trial: Trial) -> Rows:
         return tuple(measured(truth[-1], one.number))
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    sampler = SAMPLERS[method](seed=trial.integer(Purpose.METHOD))
+    sampler = SAMPLERS[method](trial.integer(Purpose.METHOD))
     study = optuna.create_study(directions=["minimize"] * 2, sampler=sampler)
     rows, seconds = [], 0.0
     for size in (trial.rounds // 2, trial.rounds):
@@ -135,10 +160,7 @@ def run(trial: Trial) -> Rows:
         study.optimize(objective, n_trials=size - len(truth))
         seconds += time.process_time() - start
         values = np.array(truth)
-        if method == "surefoot":
-            own = [number for point in belief(study).front() for number in point.trials]
-        else:
-            own = [one.number for one in study.best_trials]
+        own = FRONTS.get(method, best_trials)(study)
         row: dict[str, Any] = {"problem": name, "noise": noise, "size": size, "method": method}
         row["all"] = hypervolume(values, reference)
         row["front"] = hypervolume(values[own], reference)
