@@ -119,11 +119,13 @@ def _bias(model: StudyBelief, best: StudyRecommendation) -> str:
     bias = model.bias_near(best.params)
     if math.erfc(abs(bias) / math.sqrt(2.0)) > LEVEL:
         return ""
-    better, narrow = ("better", "optimum") if bias > 0.0 else ("worse", "dip")
+    side, cause = (
+        ("better", "an optimum too narrow") if bias > 0.0 else ("worse", "an edge too steep")
+    )
     return (
-        f"Measurements near the recommended configuration are {better} than the others predict, "
-        f"by {abs(bias):.1f} standard errors: there may be a {narrow} too narrow for the model, "
-        "and its interval may miss the value. Measure the recommendation."
+        f"Measurements near the recommended configuration are {side} than the others predict, by "
+        f"{abs(bias):.1f} standard errors: there may be {cause} for the model, and the interval "
+        "may miss the value. Measure it, or let the search go on."
     )
 
 
