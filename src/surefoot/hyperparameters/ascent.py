@@ -12,6 +12,7 @@ from torch import Tensor
 
 from surefoot._internal.lbfgsb import Limits, minimise
 from surefoot._internal.linalg import Floats
+from surefoot.hyperparameters.cross_validation import nearest
 from surefoot.hyperparameters.evidence import MIN_NOISE, Evidence, Hyperparameters, best_dof
 from surefoot.hyperparameters.laplace import PosteriorMode
 from surefoot.regression.noise import precision
@@ -75,7 +76,8 @@ class Ascent:
 
         From cautious precisions; if that leaves outliers, from equal ones too, and if the best of
         them has none, from those of a robust regression: an outlier that is as large as what is
-        measured elsewhere is none to the others, whose lengthscales it makes short.
+        measured elsewhere is none to the others, whose lengthscales it makes short. Not where most
+        values repeat, which is how a quantity that jumps is told from one that is noisy.
 
         Args:
             evidence: The evidence.
@@ -85,9 +87,10 @@ class Ascent:
         modes = [] if self.dof == GAUSSIAN else [first.climb(_start(evidence, cautious))]
         if not modes or _doubts(modes[0]):
             modes += [first.climb(_start(evidence, equal, one)) for one in (1.0, _SHORT_START)]
-        if self.dof != GAUSSIAN and not _doubts(max(modes, key=lambda mode: mode.bound)):
+        noisy = self.dof != GAUSSIAN and 2 * len(evidence.rewards.unique()) > len(cautious)
+        if noisy and not _doubts(max(modes, key=lambda mode: mode.bound)):
             other = first.climb(_regressed(evidence, cautious))
-            modes += [other] * _doubts(other)  # otherwise it explains the rewards as they do
+            modes += [other] * _doubts_single_ones(other)
         return sorted(modes, key=lambda mode: -mode.bound)
 
     def onward(self, start: PosteriorMode) -> list[PosteriorMode]:
@@ -132,6 +135,13 @@ def _regressed(evidence: Evidence, cautious: Tensor) -> PosteriorMode:
 def _doubts(mode: PosteriorMode) -> bool:
     """Whether some reward counts as an outlier."""
     return float(mode.weights.min()) < _DOUBTED
+
+
+def _doubts_single_ones(mode: PosteriorMode) -> bool:
+    """Whether some rewards count as outliers, but none beside another, as those of a jump are."""
+    doubted = mode.weights < _DOUBTED
+    outliers = doubted.nonzero()[:, 0]
+    return len(outliers) > 0 and not bool(doubted[nearest(mode.evidence.points, outliers)].any())
 
 
 def _ranked(modes: Sequence[PosteriorMode]) -> list[PosteriorMode]:

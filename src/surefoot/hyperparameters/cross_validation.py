@@ -101,8 +101,8 @@ class CrossValidation:
             return points.new_zeros(len(points))
         errors = ((self.rewards - self.predicted) / self.deviations).clamp(-_MOST, _MOST)
         apart = torch.cdist(points / self.lengthscales, self.points / self.lengthscales)
-        nearest = errors[apart.topk(_BESIDE, largest=False).indices]
-        return nearest.sum(-1) / _BESIDE**0.5
+        near = errors[apart.topk(_BESIDE, largest=False).indices]
+        return near.sum(-1) / _BESIDE**0.5
 
     @property
     def clustered(self) -> Tensor:
@@ -140,9 +140,9 @@ class CrossValidation:
         outliers = above.nonzero()[:, 0]
         if len(outliers) >= _LEAST_OUTLIERS:
             for points in (sites / self.lengthscales, sites):
-                nearest = _nearest(points, outliers)
-                beside = above[nearest]
-                if int(doubtful[nearest].sum()) > (1.0 + _MOST_BELOW) * int(beside.sum()):
+                near = nearest(points, outliers)
+                beside = above[near]
+                if int(doubtful[near].sum()) > (1.0 + _MOST_BELOW) * int(beside.sum()):
                     continue
                 pairs, most = int(beside.sum()) // 2, beside.numel() // 2  # seen from both ends
                 chance = (len(outliers) - 1.0) / (len(above) - 1.0)
@@ -152,7 +152,7 @@ class CrossValidation:
         return outliers[:0]
 
 
-def _nearest(points: Tensor, chosen: Tensor) -> Tensor:
+def nearest(points: Tensor, chosen: Tensor) -> Tensor:
     """Indices (k, 4) of the other points (t, d) that are nearest to those with indices (k,)."""
     apart = torch.cdist(points[chosen], points)
     apart[torch.arange(len(chosen)), chosen] = math.inf
