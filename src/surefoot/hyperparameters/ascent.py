@@ -96,11 +96,11 @@ class Ascent:
     def onward(self, start: PosteriorMode) -> list[PosteriorMode]:
         """Where the ascent with more rewards ends from a mode of a part, the most probable first.
 
-        What is alone in a part may have others beside it: where rewards are doubted, the
-        ascent is compared with one from equal precisions.
+        What is alone in a part may have others beside it: where rewards beside each other are
+        doubted, the ascent is compared with one from equal precisions.
         """
         modes = [self.nearby.climb(start)]
-        if _doubts(modes[0]):
+        if _doubts(modes[0]) and not _doubts_single_ones(modes[0]):
             equal = torch.ones_like(start.weights)
             modes.append(self.nearby.climb(_start(start.evidence, equal, _SHORT_START)))
         return _ranked(within_reach(sorted(modes, key=lambda mode: -mode.bound)))

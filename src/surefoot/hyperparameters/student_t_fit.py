@@ -82,10 +82,10 @@ class HyperparameterFit:
     outliers. The largest optimum is kept; of those within a few nats of it, the most probable by
     Laplace's approximation. The result depends on the observations only, not on earlier fits. Of
     more than 150 rewards, 150 evenly spaced in time choose the optimum, from which an ascent on all
-    of them goes on, or on 500 evenly spaced in time. If that leaves outliers, which may have others
-    beside them among all rewards, it is compared with one from equal precisions. Outliers that are
-    beside each other all the same are no noise: the hyperparameters are then those of a fit to them
-    and the rewards about them.
+    of them goes on, or on 500 evenly spaced in time. If that leaves outliers beside each other, it
+    is compared with one from equal precisions. Outliers that are beside each other all the same,
+    more often than by chance, are no noise: the hyperparameters are then those of a fit to them and
+    the rewards about them.
 
     Args:
         nu: Smoothness of the Matérn kernel, 0.5, 1.5 or 2.5; None for the squared exponential.
