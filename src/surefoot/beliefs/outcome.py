@@ -181,7 +181,7 @@ class OutcomeBelief:
     def bias_near(self, points: Tensor) -> Tensor:
         """How much larger rewards near points (n, d) are than predicted, in standard errors."""
         with one_blas_thread():
-            return self.uncertainty.bias_near(points)
+            return self.uncertainty.bias_near(points).to(points)
 
     @cached_property
     def at_reference(self) -> Observations:

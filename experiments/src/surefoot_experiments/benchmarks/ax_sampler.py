@@ -26,11 +26,9 @@ class AxSampler(BaseSampler):
 
         logging.getLogger("ax").setLevel(logging.ERROR)
         self._client = Client(random_seed=seed)
-        self._names = [f"x{i}" for i in range(DIMENSION)]
         unit = {"bounds": (0.0, 1.0), "parameter_type": "float"}
-        parameters = [RangeParameterConfig(name=name, **unit) for name in self._names]
+        parameters = [RangeParameterConfig(name=f"x{i}", **unit) for i in range(DIMENSION)]
         self._client.configure_experiment(parameters=parameters)
-        self._objectives = 0
         self._index, self._next = 0, dict[str, float]()
 
     def front(self) -> list[int]:
@@ -48,9 +46,8 @@ class AxSampler(BaseSampler):
         return {}
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
-        if not self._objectives:
-            self._objectives = len(study.directions)
-            names = (f"-f{i}" for i in range(self._objectives))
+        if not self._next:  # the first trial, before which the objectives are not known
+            names = (f"-f{i}" for i in range(len(study.directions)))
             self._client.configure_optimization(objective=", ".join(names))
         ((self._index, self._next),) = self._client.get_next_trials(max_trials=1).items()
 
