@@ -10,7 +10,12 @@ from scipy.optimize import brentq
 from torch.distributions import Gamma, LogNormal, Normal, StudentT
 
 from surefoot.hyperparameters import evidence
-from surefoot.hyperparameters.evidence import LENGTHSCALE_PRIORS, Evidence, Hyperparameters
+from surefoot.hyperparameters.evidence import (
+    LENGTHSCALE_PRIORS,
+    Evidence,
+    Hyperparameters,
+    log_normaliser,
+)
 
 NUMBER, GROUP = 20, torch.tensor([0, 1, 1])
 GENERATOR = torch.Generator().manual_seed(0)
@@ -166,3 +171,20 @@ def test_distances_of_many_columns_of_one_lengthscale_are_computed_once(monkeypa
     assert found[0][1].shape == (4, 3, 1, 2)
     for once, each in zip(*found, strict=True):
         torch.testing.assert_close(once, each, rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize("number", [1, 2, 6])
+@pytest.mark.parametrize("name", ["long", "scaled"])
+def test_log_normalisers_make_densities_of_the_priors(name: str, number: int) -> None:
+    logs = torch.linspace(-1.0, 1.5, number, dtype=torch.float64)
+    prior = LENGTHSCALE_PRIORS[name]
+    assert prior is not None
+    if name == "long":
+        location = torch.tensor(math.sqrt(2.0) + 0.5 * math.log(number), dtype=torch.float64)
+        expected = LogNormal(location, math.sqrt(3.0)).log_prob(logs.exp())
+    else:
+        unit = math.sqrt(max(number / 2.0, 1.0))
+        law = Gamma(torch.tensor(3.0).double(), torch.tensor(6.0).double())
+        expected = law.log_prob(logs.exp() / unit) - math.log(unit)
+    found = prior(logs.numpy()).value + log_normaliser(name, number)
+    assert found == pytest.approx(float(expected.sum()), rel=1e-12)

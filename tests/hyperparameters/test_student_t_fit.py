@@ -1,5 +1,7 @@
 """Hyperparameters fitted to simulated data."""
 
+from typing import Literal
+
 import numpy as np
 import pytest
 import torch
@@ -226,3 +228,23 @@ def test_a_spike_as_large_as_what_is_measured_elsewhere_is_an_outlier() -> None:
     fitted = HyperparameterFit(warped=True).fit(TrainingData(points, rewards, *cube))
     assert int(fitted.weights.argmin()) == low
     assert float(fitted.weights[low]) < 0.01
+
+
+@pytest.mark.parametrize("lengthscales", ["long", "short"])
+@pytest.mark.parametrize("shape", ["bowl", "plane"])
+def test_a_rougher_function_is_one_that_the_rewards_do_not_contradict(
+    lengthscales: Literal["long", "short"], shape: str
+) -> None:
+    sobol = torch.quasirandom.SobolEngine(6, scramble=True, seed=0)
+    points = sobol.draw(24, dtype=torch.float64)
+    noise = torch.randn(24, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    values = (points[:, 1:] - 0.5).square().sum(-1) if shape == "bowl" else points.sum(-1)
+    data = TrainingData(points, values + 0.01 * noise, torch.zeros(6), torch.ones(6))
+    rule = HyperparameterFit(lengthscales=lengthscales)
+    fitted = rule.fit(data)
+    rougher = rule.rougher(fitted, data)
+    if lengthscales == "long" and shape == "bowl":
+        scales = [one.kernel.base_kernel.lengthscale for one in (fitted, rougher)]
+        assert float(scales[1].max()) < 0.5 * float(scales[0].max())
+    else:
+        assert rougher is fitted

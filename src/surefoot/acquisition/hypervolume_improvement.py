@@ -31,6 +31,7 @@ _WHOLE = 0.5  # share of the rounds whose reference point is beyond all that was
 _SLIGHTLY, _CLEARLY = 0.05, 0.2  # differences, as shares of the extent of the front
 _TINY = 1e-300  # number whose logarithm is finite
 _BOLD = 3.0  # times the improvement, from which on the deviation counts as it is
+_ROUGH = 1.0 / 3.0  # share of the rounds in which functions are taken to be rougher
 _SMOOTH = 1e-4  # improvement, in extents of the front, below which it is smoothed
 
 
@@ -54,6 +55,10 @@ class HypervolumeImprovement:
     and no extent: where points differ in one objective alone, the front is not theirs. In the other
     rounds the reference point is the worst of all means, and a tenth of their range beyond, so that
     a search whose front is short or a point so far leaves it.
+
+    In a third of the rounds lengthscales are short a priori, but of those objectives that this
+    contradicts: fits to few measurements make a function nearly linear, whose best points are in
+    corners of the box, and are certain of it.
 
     Constraints count with the probability that they hold; the front is that of points where it is
     likely that they do.
@@ -184,13 +189,15 @@ class _Front:
     @classmethod
     def of(cls, belief: Belief, directions: int, generator: torch.Generator) -> _Front:
         """The front of a belief."""
-        objectives, sites = belief.objectives, belief.likely_sites
+        sites = belief.likely_sites
+        draws = torch.rand(3, dtype=torch.float64, generator=generator)
+        whole, beyond, rough = draws.tolist()
+        objectives = [one.rougher if rough < _ROUGH else one for one in belief.objectives]
         with torch.no_grad():
             moments = [one.posterior.of_rewards.mean_and_deviation(sites) for one in objectives]
             means, deviations = (torch.stack(each, -1) for each in zip(*moments, strict=True))
         weights = _directions(directions, len(objectives), generator)
         least, most = _BEYOND
-        whole, beyond = torch.rand(2, dtype=torch.float64, generator=generator).tolist()
         if is_far := whole < _WHOLE:
             worst, extent = means.amin(0), _extent(means)
             share = least

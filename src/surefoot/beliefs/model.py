@@ -67,6 +67,10 @@ class Hyperparameters(Protocol):
         """Effects of conditions on the rewards by name, those that the data support."""
         ...
 
+    def rougher(self, fitted: Fitted, data: TrainingData) -> Fitted:
+        """Hyperparameters of a rougher function, unless the observations contradict them."""
+        ...
+
     def uncertainty(self, fitted: Fitted, data: TrainingData) -> Uncertainty:
         """Change of the posterior by integration over the hyperparameters, at points (n, d)."""
         ...

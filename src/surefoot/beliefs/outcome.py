@@ -172,6 +172,16 @@ class OutcomeBelief:
         """The posterior integrated over the hyperparameters."""
         return self.uncertainty.over(self.posterior)
 
+    @cached_property
+    def rougher(self) -> OutcomeBelief:
+        """The belief that the function is rougher, itself where the rewards contradict that."""
+        data = self.model.data(self.observations)
+        with one_blas_thread():
+            fitted = self.model.hyperparameters.rougher(self.fitted, data)
+        if fitted is self.fitted:
+            return self
+        return self.model.belief(self.observations, fitted, torch.Generator().manual_seed(0))
+
     @property
     def cross_validation(self) -> CrossValidation:
         """Leave-one-out predictions of the rewards, in units of the model."""

@@ -105,6 +105,14 @@ class Ascent:
             modes.append(self.nearby.climb(_start(start.evidence, equal, _SHORT_START)))
         return _ranked(within_reach(sorted(modes, key=lambda mode: -mode.bound)))
 
+    def restarted(self, start: PosteriorMode) -> PosteriorMode:
+        """The better end of ascents from a mode and from the initial hyperparameters.
+
+        With the precisions of the rewards that the mode has.
+        """
+        ends = [self.climb(one) for one in (start, _start(start.evidence, start.weights))]
+        return max(ends, key=lambda mode: mode.bound)
+
     def converged(self, starts: Sequence[PosteriorMode]) -> list[PosteriorMode]:
         """Where the ascents from some starts end, each end once, the most probable first."""
         modes = [self.climb(one) for one in starts]

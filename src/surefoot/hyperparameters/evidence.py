@@ -67,8 +67,12 @@ def _scaled(logs: Floats) -> LogDensity:
 
     With as short ones, the function would be independent at nearly all pairs of points.
     """
-    growth = 0.5 * math.log(max(0.5 * len(logs), 1.0))
-    return _short(logs - growth)
+    return _short(logs - _growth(len(logs)))
+
+
+def _growth(number: int) -> float:
+    """Logarithm of the unit of `number` lengthscales."""
+    return 0.5 * math.log(max(0.5 * number, 1.0))
 
 
 def _pooled(logs: Floats) -> LogDensity:
@@ -114,6 +118,18 @@ LENGTHSCALE_PRIORS: dict[str, Prior] = {
     "pooled": _pooled,
     "flat": None,  # the improper uniform density of all parameters
 }
+
+
+def log_normaliser(name: str, number: int) -> float:
+    """Logarithm of the constant that makes a density of `LENGTHSCALE_PRIORS` integrate to 1.
+
+    Args:
+        name: "long" or "scaled".
+        number: Number of lengthscales.
+    """
+    if name == "long":
+        return -0.5 * number * math.log(6.0 * math.pi)
+    return number * (math.log(108.0) - _growth(number))
 
 
 @dataclass(frozen=True, eq=False)

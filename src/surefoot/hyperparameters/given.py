@@ -75,6 +75,10 @@ class GivenHyperparameters:
         """No effects of conditions: none are fitted."""
         return {}
 
+    def rougher(self, fitted: Fitted, data: TrainingData) -> Fitted:
+        """What is given: there is no alternative."""
+        return fitted
+
     def uncertainty(self, fitted: Fitted, data: TrainingData) -> Uncertainty:
         """No correction: kernel and ridge are given."""
         return CERTAIN_HYPERPARAMETERS

@@ -1,4 +1,4 @@
-"""Choice of the kernel's smoothness and of the effects of conditions, by the evidence."""
+"""Choice of smoothness, lengthscales and effects of conditions, by the evidence."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ import numpy as np
 import torch
 
 from surefoot.hyperparameters.ascent import Ascent
-from surefoot.hyperparameters.evidence import Evidence
+from surefoot.hyperparameters.evidence import LENGTHSCALE_PRIORS, Evidence, log_normaliser
 from surefoot.hyperparameters.laplace import PosteriorMode
 from surefoot.hyperparameters.nuisance_effects import NuisanceEffect, screened
 
 STRONG_EVIDENCE = 3.0
 """Of one model against another, in nats (Kass and Raftery 1995)."""
 
+_CONTRADICTED = 5.0  # nats, by which the evidence is against another prior
 _SCREENED = 0.5  # nats by a score test, from which on an effect is fitted
 
 
@@ -38,6 +39,23 @@ def with_smoothness(
     if scores[1 + best] <= scores[0] + STRONG_EVIDENCE:
         return mode, others
     return ends[best], [mode, *(other for other in others if other is not ends[best])]
+
+
+def with_short_lengthscales(mode: PosteriorMode, ascent: Ascent) -> PosteriorMode:
+    """The mode with the prior "scaled" instead of "long", itself where the data contradict that.
+
+    "long" prefers functions that are nearly linear in what little was measured of them.
+    """
+    evidence = replace(mode.evidence, prior=LENGTHSCALE_PRIORS["scaled"])
+    other = ascent.nearby.restarted(replace(mode, evidence=evidence))
+    loss = _log_evidence(mode, "long") - _log_evidence(other, "scaled")
+    return mode if loss > _CONTRADICTED else other
+
+
+def _log_evidence(mode: PosteriorMode, prior: str) -> float:
+    """Log evidence, up to a constant that is the same for all priors of the lengthscales."""
+    logs = mode.model.lengthscales.log()
+    return mode.log_evidence + float(logs.sum()) + log_normaliser(prior, len(logs))
 
 
 def with_effects(

@@ -34,6 +34,7 @@ from surefoot.hyperparameters.model_choice import (
     STRONG_EVIDENCE,
     with_effects,
     with_other_kernels,
+    with_short_lengthscales,
     with_smoothness,
 )
 from surefoot.hyperparameters.nuisance_effects import (
@@ -396,6 +397,37 @@ class HyperparameterFit:
             return mixture
         shares = sampled_shares(evidence, mode.model, mode.weights, SAMPLES, self.microscale)
         return replace(mixture, shares=shares)
+
+    def rougher(self, fitted: Fitted, data: TrainingData) -> Fitted:
+        """The fit with lengthscales that are short a priori, unless the data contradict them.
+
+        Args:
+            fitted: What `fit` gave for these observations, or for the first of them.
+            data: The observations.
+
+        Returns:
+            The fit with the prior "scaled"; `fitted` where the evidence is against that by 5 nats,
+            for more than 150 rewards, for those of a part, and for other priors than "long".
+        """
+        is_few = 0 < len(data.rewards) <= _MAX_STARTED and not len(fitted.part)
+        if self.lengthscales != "long" or not is_few:
+            return fitted
+        mode = with_bound(self._mode(fitted, _without(fitted.trend, data)))
+        other = with_short_lengthscales(mode, self._ascent)
+        if other is mode:
+            return fitted
+        estimated = _estimated(other)
+        return replace(
+            fitted,
+            kernel=_kernel(other.model, other.evidence.nu, data),
+            noise=other.model.noise,
+            dof=other.dof,
+            center=fitted.center + fitted.scale * (other.shift + estimated.level),
+            weights=other.weights.to(data.points.device),
+            effects=estimated,
+            rivals=(),
+            others=(),
+        )
 
     def contrasts(self, fitted: Fitted, data: TrainingData) -> dict[str, Contrast]:
         """The effects of conditions on the rewards, for the most likely hyperparameters.
