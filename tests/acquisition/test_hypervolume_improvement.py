@@ -20,6 +20,7 @@ from surefoot.acquisition.hypervolume_improvement import (
     _Front,
     _smooth_positive,
 )
+from surefoot.acquisition.scores import PolicyState
 
 COST = {"cost": sf.Objective(maximise=False)}
 
@@ -92,16 +93,23 @@ def test_the_score_tells_points_apart_where_no_drawn_function_improves(seed: int
 
 
 def test_a_search_that_is_content_looks_where_the_deviation_promises_much_more() -> None:
-    """Where the reference point is close, which it is with every second seed."""
+    """In rounds whose reference point is close, that is."""
     x = torch.linspace(0.0, 0.1, 6, dtype=torch.float64).repeat(2)
-    costs, found = [{"cost": one} for one in x.tolist()], []
-    for seed in range(5):
-        optimizer = sf.algorithms.robust_ucb(
-            sf.Box([0.0], [1.0]), policy=HypervolumeImprovement(scale=0.0), outcomes=COST, seed=seed
-        )
-        optimizer.tell_all(x[:, None], (9 * x).sin().tolist(), outcomes=costs)
-        found.append(float(optimizer.ask().point))
-    assert max(found) > 0.5
+    optimizer = sf.algorithms.robust_ucb(
+        sf.Box([0.0], [1.0]), policy=HypervolumeImprovement(scale=0.0), outcomes=COST, seed=0
+    )
+    costs = [{"cost": one} for one in x.tolist()]
+    optimizer.tell_all(x[:, None], (9 * x).sin().tolist(), outcomes=costs)
+    belief, policy = optimizer.belief(), HypervolumeImprovement(scale=0.0)
+    is_far, points = [], []
+    for seed in range(8):
+        generator = torch.Generator().manual_seed(seed)
+        is_far.append(_Front.of(belief, policy.directions, generator.clone_state()).is_far)
+        points.append(float(policy.choose(belief, None, PolicyState(generator)).design))
+    close = [point for point, far in zip(points, is_far, strict=True) if not far]
+    assert 2 <= len(close) <= 6
+    assert sum(point > 0.5 for point in close) > len(close) / 2
+    assert max(point for point, far in zip(points, is_far, strict=True) if far) < 0.5
 
 
 def test_functions_with_all_of_their_deviation_are_searched_once(
@@ -185,7 +193,7 @@ def test_an_improvement_has_a_logarithm_however_far_off_it_is(gain: float) -> No
     )
 
 
-def test_objectives_are_taken_to_be_rougher_in_a_third_of_the_rounds() -> None:
+def test_objectives_have_another_prior_in_a_third_of_the_rounds() -> None:
     """But not the one that contradicts it."""
     points = torch.quasirandom.SobolEngine(4, scramble=True, seed=0).draw(30, dtype=torch.float64)
     bowls, planes = (points - 0.5).square().sum(-1), points.sum(-1)
@@ -197,6 +205,23 @@ def test_objectives_are_taken_to_be_rougher_in_a_third_of_the_rounds() -> None:
     belief, generator = optimizer.belief(), torch.Generator().manual_seed(0)
     first, second = belief.objectives
     fronts = [_Front.of(belief, 4, generator).objectives for _ in range(90)]
-    rough = [one[0] is not first for one in fronts]
-    assert 8 < sum(rough) < 55  # of a binomial law, but for 1e-6
-    assert all(one[0] in (first, first.rougher) and one[1] is second for one in fronts)
+    others = [one[0] is not first for one in fronts]
+    assert 8 < sum(others) < 55  # of a binomial law, but for 1e-6
+    assert all(one[0] in (first, first.alternative) and one[1] is second for one in fronts)
+
+
+@pytest.mark.parametrize("rewards", [[1.0], [3.0] * 6, [0.0] * 6])
+@pytest.mark.parametrize("seed", range(4))
+def test_an_objective_may_be_constant_so_far(rewards: list[float], seed: int) -> None:
+    """One reward, or the same from all points: the front has no extent."""
+    points = torch.quasirandom.SobolEngine(2).draw(len(rewards) + 1, dtype=torch.float64)[1:]
+    optimizer = sf.algorithms.robust_ucb(
+        sf.Box([0.0] * 2, [1.0] * 2),
+        policy=HypervolumeImprovement(samples=8, directions=8),
+        outcomes=COST,
+        initial=0,
+        seed=seed,
+    )
+    costs = [{"cost": one} for one in points.sum(-1).tolist()]
+    optimizer.tell_all(points, rewards, outcomes=costs)
+    assert bool(((optimizer.ask().point >= 0.0) & (optimizer.ask().point <= 1.0)).all())

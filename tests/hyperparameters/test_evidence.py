@@ -12,9 +12,9 @@ from torch.distributions import Gamma, LogNormal, Normal, StudentT
 from surefoot.hyperparameters import evidence
 from surefoot.hyperparameters.evidence import (
     LENGTHSCALE_PRIORS,
+    PRIORS_IN_LOGS,
     Evidence,
     Hyperparameters,
-    log_normaliser,
 )
 
 NUMBER, GROUP = 20, torch.tensor([0, 1, 1])
@@ -175,16 +175,19 @@ def test_distances_of_many_columns_of_one_lengthscale_are_computed_once(monkeypa
 
 @pytest.mark.parametrize("number", [1, 2, 6])
 @pytest.mark.parametrize("name", ["long", "scaled"])
-def test_log_normalisers_make_densities_of_the_priors(name: str, number: int) -> None:
-    logs = torch.linspace(-1.0, 1.5, number, dtype=torch.float64)
-    prior = LENGTHSCALE_PRIORS[name]
-    assert prior is not None
+def test_priors_in_logs_are_densities_of_the_logarithms(name: str, number: int) -> None:
+    logs = torch.linspace(-1.0, 1.5, number, dtype=torch.float64).requires_grad_()
     if name == "long":
         location = torch.tensor(math.sqrt(2.0) + 0.5 * math.log(number), dtype=torch.float64)
-        expected = LogNormal(location, math.sqrt(3.0)).log_prob(logs.exp())
+        expected = LogNormal(location, math.sqrt(3.0)).log_prob(logs.exp()) + logs
     else:
         unit = math.sqrt(max(number / 2.0, 1.0))
         law = Gamma(torch.tensor(3.0).double(), torch.tensor(6.0).double())
-        expected = law.log_prob(logs.exp() / unit) - math.log(unit)
-    found = prior(logs.numpy()).value + log_normaliser(name, number)
-    assert found == pytest.approx(float(expected.sum()), rel=1e-12)
+        expected = law.log_prob(logs.exp() / unit) - math.log(unit) + logs
+    expected.sum().backward()
+    prior = PRIORS_IN_LOGS[name]
+    assert prior is not None
+    found = prior(logs.detach().numpy())
+    assert found.value == pytest.approx(float(expected.sum().detach()), rel=1e-12)
+    assert logs.grad is not None
+    np.testing.assert_allclose(found.gradient, logs.grad.numpy(), rtol=1e-12)

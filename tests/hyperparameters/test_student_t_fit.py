@@ -1,5 +1,6 @@
 """Hyperparameters fitted to simulated data."""
 
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -7,8 +8,11 @@ import pytest
 import torch
 
 import surefoot as sf
+from surefoot._internal.effects import EFFECTS
 from surefoot.algorithms import robust_ucb
 from surefoot.hyperparameters import GAUSSIAN, HyperparameterFit, TrainingData
+from surefoot.hyperparameters.evidence import LENGTHSCALE_PRIORS
+from surefoot.hyperparameters.model_choice import _log_evidence
 
 SPREAD, HOMED = 15, 100
 LOWER, SPAN = torch.zeros(2, dtype=torch.float64), torch.ones(2, dtype=torch.float64)
@@ -230,21 +234,73 @@ def test_a_spike_as_large_as_what_is_measured_elsewhere_is_an_outlier() -> None:
     assert float(fitted.weights[low]) < 0.01
 
 
+def cube(number: int, dimension: int) -> torch.Tensor:
+    sobol = torch.quasirandom.SobolEngine(dimension, scramble=True, seed=0)
+    return sobol.draw(number, dtype=torch.float64)
+
+
 @pytest.mark.parametrize("lengthscales", ["long", "short"])
-@pytest.mark.parametrize("shape", ["bowl", "plane"])
-def test_a_rougher_function_is_one_that_the_rewards_do_not_contradict(
-    lengthscales: Literal["long", "short"], shape: str
+@pytest.mark.parametrize(("shape", "number"), [("bowl", 24), ("plane", 36)])
+def test_the_alternative_is_what_the_rewards_do_not_contradict(
+    lengthscales: Literal["long", "short"], shape: str, number: int
 ) -> None:
-    sobol = torch.quasirandom.SobolEngine(6, scramble=True, seed=0)
-    points = sobol.draw(24, dtype=torch.float64)
-    noise = torch.randn(24, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    points = cube(number, 6)
+    noise = torch.randn(number, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     values = (points[:, 1:] - 0.5).square().sum(-1) if shape == "bowl" else points.sum(-1)
     data = TrainingData(points, values + 0.01 * noise, torch.zeros(6), torch.ones(6))
     rule = HyperparameterFit(lengthscales=lengthscales)
     fitted = rule.fit(data)
-    rougher = rule.rougher(fitted, data)
+    other, alternative = rule.alternative(fitted, data)
     if lengthscales == "long" and shape == "bowl":
-        scales = [one.kernel.base_kernel.lengthscale for one in (fitted, rougher)]
+        scales = [one.kernel.base_kernel.lengthscale for one in (fitted, alternative)]
         assert float(scales[1].max()) < 0.5 * float(scales[0].max())
+        assert other == replace(rule, lengthscales="scaled")
+        assert other.alternative(alternative, data) == (other, alternative)
     else:
-        assert rougher is fitted
+        assert other is rule
+        assert alternative is fitted
+
+
+@pytest.mark.parametrize("dimension", [1, 6, 20])
+def test_a_single_reward_is_no_evidence_for_a_prior_of_the_lengthscales(dimension: int) -> None:
+    data = TrainingData(
+        cube(1, dimension), torch.ones(1).double(), torch.zeros(dimension), torch.ones(dimension)
+    )
+    rule = HyperparameterFit()
+    mode = rule._mode(rule.fit(data), data)
+    scaled = replace(mode, evidence=replace(mode.evidence, prior=LENGTHSCALE_PRIORS["scaled"]))
+    long, other = (
+        _log_evidence(one, name, rule._ascent) for one, name in ((mode, "long"), (scaled, "scaled"))
+    )
+    assert long == pytest.approx(other, abs=0.5 + 0.03 * dimension)  # Laplace's error
+
+
+@pytest.mark.parametrize("column", ["workers", "times"])
+def test_the_alternative_has_the_effects_of_conditions(column: str) -> None:
+    number = 30
+    points, conditions = cube(number, 2), torch.arange(number)
+    offsets = conditions % 3 if column == "workers" else conditions / 10.0
+    noise = torch.randn(number, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    rewards = -(points - 0.5).square().sum(-1) + offsets + 0.01 * noise
+    given = conditions % 3 if column == "workers" else conditions.double()
+    data = TrainingData(points, rewards, LOWER, SPAN, **{column: given})  # type: ignore[arg-type]
+    rule = HyperparameterFit(effects=EFFECTS)
+    fitted = rule.fit(data)
+    other, alternative = rule.alternative(fitted, data)
+    assert other.lengthscales == "scaled"
+    assert [one.name for one in alternative.effects.effects] == [
+        one.name for one in fitted.effects.effects
+    ]
+    first, second = (rule.contrasts(fitted, data), other.contrasts(alternative, data))
+    for name, contrast in first.items():
+        torch.testing.assert_close(contrast.mean, second[name].mean, rtol=0.0, atol=0.1)
+
+
+def test_many_rewards_and_many_lengthscales_have_no_alternative() -> None:
+    for number, dimension in ((151, 1), (10, 40)):
+        points = cube(number, dimension)
+        rewards = (4.0 * points[:, 0]).sin()
+        data = TrainingData(points, rewards, torch.zeros(dimension), torch.ones(dimension))
+        rule = HyperparameterFit(passes=1, steps=5)
+        fitted = rule.fit(data)
+        assert rule.alternative(fitted, data)[1] is fitted

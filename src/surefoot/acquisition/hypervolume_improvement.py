@@ -26,12 +26,13 @@ from surefoot.types import InvalidInput
 
 _LEAST_SHARE = 1e-9  # of the prior variance: of that size are variances by rounding
 _LEAST_WEIGHT = 1e-3  # of an objective in a direction
+_LEAST_EXTENT = 1e-3  # of the unit of the rewards: of an objective that is constant so far
 _BEYOND = (0.1, 1.0)  # of the extent of the front, the least and most to the reference point
 _WHOLE = 0.5  # share of the rounds whose reference point is beyond all that was measured
 _SLIGHTLY, _CLEARLY = 0.05, 0.2  # differences, as shares of the extent of the front
 _TINY = 1e-300  # number whose logarithm is finite
 _BOLD = 3.0  # times the improvement, from which on the deviation counts as it is
-_ROUGH = 1.0 / 3.0  # share of the rounds in which functions are taken to be rougher
+_OTHER = 1.0 / 3.0  # share of the rounds with another prior: half find less of sparse functions
 _SMOOTH = 1e-4  # improvement, in extents of the front, below which it is smoothed
 
 
@@ -56,9 +57,10 @@ class HypervolumeImprovement:
     rounds the reference point is the worst of all means, and a tenth of their range beyond, so that
     a search whose front is short or a point so far leaves it.
 
-    In a third of the rounds lengthscales are short a priori, but of those objectives that this
-    contradicts: fits to few measurements make a function nearly linear, whose best points are in
-    corners of the box, and are certain of it.
+    In a third of the rounds the lengthscales of each objective whose measurements allow it have a
+    prior that prefers shorter ones, where there are at most 150 measurements and 30 lengthscales:
+    fits to few measurements make a function nearly linear, whose best points are in corners of the
+    box, and are certain of it.
 
     Constraints count with the probability that they hold; the front is that of points where it is
     likely that they do.
@@ -191,19 +193,22 @@ class _Front:
         """The front of a belief."""
         sites = belief.likely_sites
         draws = torch.rand(3, dtype=torch.float64, generator=generator)
-        whole, beyond, rough = draws.tolist()
-        objectives = [one.rougher if rough < _ROUGH else one for one in belief.objectives]
+        whole, beyond, other = draws.tolist()
+        objectives = [one.alternative if other < _OTHER else one for one in belief.objectives]
         with torch.no_grad():
             moments = [one.posterior.of_rewards.mean_and_deviation(sites) for one in objectives]
             means, deviations = (torch.stack(each, -1) for each in zip(*moments, strict=True))
+        units = means.new_tensor([one.posterior.of_rewards.scale for one in objectives])
+        floor = _LEAST_EXTENT * units
         weights = _directions(directions, len(objectives), generator)
         least, most = _BEYOND
         if is_far := whole < _WHOLE:
             worst, extent = means.amin(0), _extent(means)
             share = least
         else:
-            worst, extent = _ends(means, deviations)
+            worst, extent = _ends(means, deviations.maximum(floor))
             share = least * (most / least) ** beyond
+        extent = extent.maximum(floor)
         reference = worst - share * extent
         return cls(objectives, sites, means, weights.to(means), reference, extent, is_far)
 

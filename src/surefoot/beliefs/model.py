@@ -67,8 +67,8 @@ class Hyperparameters(Protocol):
         """Effects of conditions on the rewards by name, those that the data support."""
         ...
 
-    def rougher(self, fitted: Fitted, data: TrainingData) -> Fitted:
-        """Hyperparameters of a rougher function, unless the observations contradict them."""
+    def alternative(self, fitted: Fitted, data: TrainingData) -> tuple[Hyperparameters, Fitted]:
+        """A rule with another prior and its fit; itself and `fitted` where there is none."""
         ...
 
     def uncertainty(self, fitted: Fitted, data: TrainingData) -> Uncertainty:

@@ -173,14 +173,15 @@ class OutcomeBelief:
         return self.uncertainty.over(self.posterior)
 
     @cached_property
-    def rougher(self) -> OutcomeBelief:
-        """The belief that the function is rougher, itself where the rewards contradict that."""
+    def alternative(self) -> OutcomeBelief:
+        """The belief with another prior of the lengthscales, itself where there is none."""
         data = self.model.data(self.observations)
         with one_blas_thread():
-            fitted = self.model.hyperparameters.rougher(self.fitted, data)
+            rule, fitted = self.model.hyperparameters.alternative(self.fitted, data)
         if fitted is self.fitted:
             return self
-        return self.model.belief(self.observations, fitted, torch.Generator().manual_seed(0))
+        model = replace(self.model, hyperparameters=rule)
+        return model.belief(self.observations, fitted, torch.Generator().manual_seed(0))
 
     @property
     def cross_validation(self) -> CrossValidation:

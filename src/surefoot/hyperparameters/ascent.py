@@ -106,11 +106,13 @@ class Ascent:
         return _ranked(within_reach(sorted(modes, key=lambda mode: -mode.bound)))
 
     def restarted(self, start: PosteriorMode) -> PosteriorMode:
-        """The better end of ascents from a mode and from the initial hyperparameters.
+        """The better end of ascents from a mode and from initial kernel and noise.
 
-        With the precisions of the rewards that the mode has.
+        With the precisions of the rewards and the effects of conditions that the mode has.
         """
-        ends = [self.climb(one) for one in (start, _start(start.evidence, start.weights))]
+        fresh = _start(start.evidence, start.weights)
+        model = replace(fresh.model, effects=start.model.effects)
+        ends = [self.climb(one) for one in (start, replace(fresh, model=model))]
         return max(ends, key=lambda mode: mode.bound)
 
     def converged(self, starts: Sequence[PosteriorMode]) -> list[PosteriorMode]:

@@ -120,16 +120,25 @@ LENGTHSCALE_PRIORS: dict[str, Prior] = {
 }
 
 
-def log_normaliser(name: str, number: int) -> float:
-    """Logarithm of the constant that makes a density of `LENGTHSCALE_PRIORS` integrate to 1.
+def _long_in_logs(logs: Floats) -> LogDensity:
+    """Density of the logarithms where lengthscales have the prior "long"."""
+    off = logs - log_median(len(logs))
+    constant = -0.5 * len(logs) * math.log(6.0 * math.pi)
+    return LogDensity(constant - float(off @ off) / 6.0, off / -3.0)
 
-    Args:
-        name: "long" or "scaled".
-        number: Number of lengthscales.
-    """
-    if name == "long":
-        return -0.5 * number * math.log(6.0 * math.pi)
-    return number * (math.log(108.0) - _growth(number))
+
+def _scaled_in_logs(logs: Floats) -> LogDensity:
+    """Density of the logarithms where lengthscales have the prior "scaled"."""
+    own = _scaled(logs)
+    constant = len(logs) * (math.log(108.0) - _growth(len(logs)))
+    return LogDensity(own.value + float(logs.sum()) + constant, own.gradient + 1.0)
+
+
+PRIORS_IN_LOGS: dict[str, Prior] = {"long": _long_in_logs, "scaled": _scaled_in_logs}
+"""Log densities of the logarithms, by name, which integrate to 1.
+
+With them, evidences with different priors can be compared.
+"""
 
 
 @dataclass(frozen=True, eq=False)

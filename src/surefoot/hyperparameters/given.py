@@ -75,9 +75,11 @@ class GivenHyperparameters:
         """No effects of conditions: none are fitted."""
         return {}
 
-    def rougher(self, fitted: Fitted, data: TrainingData) -> Fitted:
+    def alternative(
+        self, fitted: Fitted, data: TrainingData
+    ) -> tuple[GivenHyperparameters, Fitted]:
         """What is given: there is no alternative."""
-        return fitted
+        return self, fitted
 
     def uncertainty(self, fitted: Fitted, data: TrainingData) -> Uncertainty:
         """No correction: kernel and ridge are given."""

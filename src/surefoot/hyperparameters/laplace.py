@@ -20,10 +20,12 @@ from surefoot.hyperparameters.hessian import hessian
 SAMPLES = 16
 """How many samples there are of the hyperparameters."""
 
+MOST_DIRECTIONS = 32
+"""Logarithms, beyond which those of the lengthscales vary together."""
+
 _STEP = 1e-3  # in the logarithms, between the gradients of the prior
 _LEAST_CURVATURE = 0.1  # the prior has about a third along each logarithm
 _REACH = 6.0  # in the logarithms, of any sample from the most likely values
-_MOST_DIRECTIONS = 32  # beyond, lengthscales vary together
 _LEAST_WEIGHT = 1e-14
 _LEAST_DEGREES = 3.0  # of freedom, for a Student-t law with a variance
 
@@ -111,7 +113,7 @@ class PosteriorMode:
         """Rows along which the logarithms vary."""
         number, scales = len(self.model.free), len(self.model.lengthscales)
         eye = torch.eye(number, dtype=torch.float64)
-        if number <= _MOST_DIRECTIONS:
+        if number <= MOST_DIRECTIONS:
             return eye
         return torch.cat([eye[:scales].sum(0, keepdim=True), eye[scales:]])
 

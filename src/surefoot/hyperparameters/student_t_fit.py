@@ -21,7 +21,7 @@ from surefoot.hyperparameters.cross_validation import OUTLIER
 from surefoot.hyperparameters.earlier import NOTHING_EARLIER, Earlier, Trend
 from surefoot.hyperparameters.evidence import LENGTHSCALE_PRIORS, Evidence, Hyperparameters
 from surefoot.hyperparameters.fitted import Fitted, LocalOptimum
-from surefoot.hyperparameters.laplace import SAMPLES, PosteriorMode
+from surefoot.hyperparameters.laplace import MOST_DIRECTIONS, SAMPLES, PosteriorMode
 from surefoot.hyperparameters.later_rewards import (
     MOST_TOGETHER,
     completed_weights,
@@ -34,7 +34,7 @@ from surefoot.hyperparameters.model_choice import (
     STRONG_EVIDENCE,
     with_effects,
     with_other_kernels,
-    with_short_lengthscales,
+    with_scaled_lengthscales,
     with_smoothness,
 )
 from surefoot.hyperparameters.nuisance_effects import (
@@ -398,26 +398,29 @@ class HyperparameterFit:
         shares = sampled_shares(evidence, mode.model, mode.weights, SAMPLES, self.microscale)
         return replace(mixture, shares=shares)
 
-    def rougher(self, fitted: Fitted, data: TrainingData) -> Fitted:
-        """The fit with lengthscales that are short a priori, unless the data contradict them.
+    def alternative(self, fitted: Fitted, data: TrainingData) -> tuple[HyperparameterFit, Fitted]:
+        """The rule with another prior of the lengthscales, and its fit, if the data allow it.
 
         Args:
             fitted: What `fit` gave for these observations, or for the first of them.
             data: The observations.
 
         Returns:
-            The fit with the prior "scaled"; `fitted` where the evidence is against that by 5 nats,
-            for more than 150 rewards, for those of a part, and for other priors than "long".
+            For the prior "long", the rule with "scaled" and where its ascent ends. The rule itself
+            and `fitted` where the evidence is clearly against that, and for other priors, many
+            rewards, many lengthscales, and hyperparameters of a part of the rewards.
         """
         is_few = 0 < len(data.rewards) <= _MAX_STARTED and not len(fitted.part)
         if self.lengthscales != "long" or not is_few:
-            return fitted
+            return self, fitted
         mode = with_bound(self._mode(fitted, _without(fitted.trend, data)))
-        other = with_short_lengthscales(mode, self._ascent)
+        if len(mode.model.free) > MOST_DIRECTIONS:
+            return self, fitted
+        other = with_scaled_lengthscales(mode, self._ascent)
         if other is mode:
-            return fitted
+            return self, fitted
         estimated = _estimated(other)
-        return replace(
+        found = replace(
             fitted,
             kernel=_kernel(other.model, other.evidence.nu, data),
             noise=other.model.noise,
@@ -428,6 +431,7 @@ class HyperparameterFit:
             rivals=(),
             others=(),
         )
+        return replace(self, lengthscales="scaled"), found
 
     def contrasts(self, fitted: Fitted, data: TrainingData) -> dict[str, Contrast]:
         """The effects of conditions on the rewards, for the most likely hyperparameters.

@@ -1,4 +1,4 @@
-"""Rounds one by one against one factorisation of all of them, for estimators that add them up."""
+"""Rounds one by one against one factorisation of all of them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ import numpy as np
 import torch
 
 import surefoot as sf
-from surefoot_experiments.benchmarks.round_cost import ESTIMATORS, on_arms
+from surefoot_experiments.benchmarks.round_cost import ESTIMATORS, MOMENT, on_arms
 from surefoot_experiments.harness.tables import TableOutput, benchmark, ran_on, table_from
 from surefoot_experiments.harness.trial import Case, Rows, Scale, Tables, Trial
 
-ACCUMULATING = [name for name in ESTIMATORS if not name.startswith(("Huber", "StudentT"))]
+DRIFTING = ESTIMATORS | {
+    "TuningFreeTruncation": sf.estimators.TuningFreeTruncation,
+    "LeverageTruncation": lambda: sf.estimators.LeverageTruncation(MOMENT),
+}
 SHARES = (0.01, 0.1, 1.0)  # of the rounds, after which both are compared
 
 INTRODUCTION = """# Drift of arithmetic
@@ -51,7 +54,7 @@ def resident() -> int:
 def run(trial: Trial) -> Rows:
     """All rounds of one estimator."""
     torch.set_num_threads(1)
-    session = on_arms(ESTIMATORS[trial.case]())
+    session = on_arms(DRIFTING[trial.case]())
     rows: list[dict[str, Any]] = []
     done, seconds, first = 0, 0.0, 0
     for share in SHARES:
@@ -62,7 +65,7 @@ def run(trial: Trial) -> Rows:
         done, used = number, resident()
         first = first or used
         history = session.optimizer.history
-        anew = on_arms(ESTIMATORS[trial.case]()).optimizer
+        anew = on_arms(DRIFTING[trial.case]()).optimizer
         anew.tell_all(np.array(history.arms)[history.site.numpy()].tolist(), history.rewards)
         found = differences(session.optimizer, anew, session.points)
         row = {"estimator": trial.case, "rounds": number, **found, "seconds": seconds}
@@ -94,7 +97,7 @@ EXPERIMENTS = [
         quick=Scale(1, 1_000),
         run=run,
         output=TableOutput(report),
-        cases=[Case(name) for name in ACCUMULATING],
+        cases=[Case(name) for name in DRIFTING],
         timed=True,
     )
 ]
