@@ -60,7 +60,7 @@ def hyperparameters(given: Any, ridge: float, space: Space | Joint) -> Hyperpara
 def _rule(given: Any, ridge: float, space: Space | Joint) -> Hyperparameters:
     if given is None:
         return HyperparameterFit()
-    if isinstance(given, type) or not hasattr(given, "uncertainty"):
+    if isinstance(given, type) or not hasattr(given, "alternative"):
         return GivenHyperparameters(kernels.validated(given, space.seen), ridge)
     if isinstance(given, GivenHyperparameters):
         return replace(given, kernel=kernels.validated(given.kernel, space.seen))
