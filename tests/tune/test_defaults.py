@@ -115,8 +115,8 @@ def test_without_defaults_nothing_is_compared(write_study):
     [
         ((10.0, -3.0, -4.0, -2.0), "-30 % (-40 to -20 %)"),
         ((-10.0, 3.0, 2.0, 4.0), "+30 % (+20 to +40 %)"),
-        ((0.0, 3.0, 2.0, 4.0), "+3 (+2 to +4)"),
-        ((0.001, 3.0, 2.0, 4.0), "+3 (+2 to +4)"),
+        ((0.0, 3.0, 2.0, 4.0), "a difference of +3 (+2 to +4)"),
+        ((0.001, 3.0, 2.0, 4.0), "a difference of +3 (+2 to +4)"),
     ],
 )
 def test_in_words(numbers, text):

@@ -55,8 +55,8 @@ def with_scaled_lengthscales(mode: PosteriorMode, ascent: Ascent) -> PosteriorMo
 def _log_evidence(mode: PosteriorMode, prior: str, ascent: Ascent) -> float:
     """Laplace's approximation of the log evidence, up to a constant of the rewards.
 
-    About the maximum of the density of the logarithms, over which the integral is: with "long", the
-    mode of the lengthscales is 3 nats below it where the data say nothing.
+    About the maximum of the density of the logarithms, over which the integral is. With "long" and
+    data that say nothing, the most likely lengthscale is exp(3) times shorter than that.
     """
     evidence = replace(mode.evidence, prior=PRIORS_IN_LOGS[prior])
     return ascent.nearby.climb(replace(mode, evidence=evidence)).log_evidence

@@ -413,7 +413,7 @@ class HyperparameterFit:
         is_few = 0 < len(data.rewards) <= _MAX_STARTED and not len(fitted.part)
         if self.lengthscales != "long" or not is_few:
             return self, fitted
-        mode = with_bound(self._mode(fitted, _without(fitted.trend, data)))
+        mode = self._mode(fitted, _without(fitted.trend, data))
         if len(mode.model.free) > MOST_DIRECTIONS:
             return self, fitted
         other = with_scaled_lengthscales(mode, self._ascent)

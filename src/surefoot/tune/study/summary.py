@@ -72,7 +72,7 @@ class AgainstDefaults:
         share = abs(self.change / self.value) if self.value else math.inf
         certain = self.lower * self.upper > 0.0
         if share > 10.0 or (share <= 0.005 and certain):  # which would be 0 %
-            return f"{self.change:+.4g} ({ends[0]:+.4g} to {ends[1]:+.4g})"
+            return f"a difference of {self.change:+.4g} ({ends[0]:+.4g} to {ends[1]:+.4g})"
         least = -100.0 if self.positive and self.value > 0.0 else -math.inf
         change, *shares = (
             max(100.0 * one / abs(self.value), least) for one in (self.change, *sorted(ends))
