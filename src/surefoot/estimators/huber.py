@@ -57,6 +57,9 @@ class Huber:
     residuals and features are multiplied by the root of noise / (noise + sem^2), where the noise
     variance is the ridge in the units of the prior.
 
+    Beyond 1,024 rewards, s is estimated again once 1 % of them are new: one by one, they end with
+    the s of up to 1 % fewer rewards than told at once.
+
     Args:
         k: Threshold in robust standard deviations; 1.345 keeps 95 % of the efficiency of least
             squares under Gaussian noise.

@@ -29,10 +29,12 @@ largest difference of posterior mean and variance at all arms, relative to the l
 arms of [0, 1], squared exponential kernel of lengthscale 0.2, 32 quadrature Fourier nodes,
 Student-t(3) noise. Memory is that of the process, less the one after the first hundredth of the
 rounds, and includes the other optimizer. V is factorised anew every 512 rounds, and where a check
-every 32 finds a variance off by 1e-8; a difference of 0 is one right after that. Huber's and
-Student-t's estimates are solved anew from the weights of all rewards, so that nothing but V
-accumulates, which is that of least squares. Tuning-free truncation and truncation by the leverage
-take time in proportion to the rounds so far: they have 10⁵ rounds.
+every 32 finds a variance off by 1e-8; a difference of 0 is one right after that. Estimates of Huber
+and under Student-t noise are solved anew from all rewards, so that nothing but V accumulates: from
+the same state of the estimator, means differ by 0. What differs here is the scale of the noise, one
+by one that of up to 1 % fewer rewards (Huber), and weights that end at a tolerance of 0.01
+(Student-t). Tuning-free truncation and truncation by the leverage take time in proportion to the
+rounds so far: they have 10⁵ rounds.
 
 Run {date} on {cores} cores, CPU, one thread. {versions}.
 """
