@@ -17,6 +17,7 @@ import surefoot as sf
 from surefoot.integrations.optuna import (
     Front,
     MultiObjectiveBelief,
+    ParetoPoint,
     SearchSpace,
     StudyEnvironment,
     SurefootSampler,
@@ -123,6 +124,19 @@ def test_a_preference_is_kept_with_confidence(front: Front) -> None:
 
 def test_the_knee_is_the_compromise(front: Front) -> None:
     assert abs(front.knee().params["x"] - 0.5) < 0.1
+
+
+@pytest.mark.parametrize(("deviation", "best"), [(0.01, 1.2), (1e-6, 2.4)])
+def test_a_tie_that_noise_breaks_does_not_decide_the_knee(deviation: float, best: float) -> None:
+    """Errors are all the same but for what is not known of them, or differ for sure."""
+    values = [{"cost": cost, "errors": -1e-3 * i} for i, cost in enumerate((1.0, 1.2, 2.4, 10.0))]
+    points = [ParetoPoint((i,), {"x": i}, one, one, one, 1.0) for i, one in enumerate(values)]
+    normals = np.random.default_rng(0).standard_normal((4, 2, 1000))
+    means = np.array([list(one.values()) for one in values])
+    draws = means[:, :, None] + np.array([0.1, deviation])[:, None] * normals
+    front = Front({"cost": False, "errors": False}, points, draws)
+    assert len(front) == 4
+    assert front.knee().values["cost"] == best
 
 
 @pytest.mark.long

@@ -16,6 +16,7 @@ from surefoot._internal.user_warnings import warn
 from surefoot.types import InvalidInput
 
 _LEVELS = (0.025, 0.975)  # of a 95 % interval
+_RESOLVED = 2.0  # posterior standard deviations of differences, within which they do not count much
 _TINY = 1e-300  # deviation of what is known exactly
 
 
@@ -107,8 +108,9 @@ class Front:
     def knee(self) -> ParetoPoint:
         """The point that compromises between the objectives.
 
-        Of each objective the values of the front are scaled to [0, 1], where 0 is the best. The
-        point has the least of its largest coordinate.
+        Of each objective the values of the front are scaled to [0, 1], where 0 is the best; to less
+        than that where they differ by less than two posterior standard deviations of such
+        differences. The point has the least of its largest coordinate.
 
         Returns:
             A point of the front.
@@ -196,8 +198,11 @@ class Front:
         """The compromise of some candidates between some objectives."""
         losses = self._losses[:, list(objectives)]
         front = losses[among][non_dominated(losses[among])]
-        best, worst = front.min(0), front.max(0)
-        scaled = (losses - best) / np.where(worst > best, worst - best, 1.0)
+        best, extent = front.min(0), np.ptp(front, 0)
+        drawn = self.draws[np.asarray(among)][:, list(objectives)]
+        resolved = _RESOLVED * (drawn - drawn.mean(0)).std(-1).mean(0)
+        extent = np.maximum(extent, resolved)  # else a tie that is broken by noise decides
+        scaled = (losses - best) / np.where(extent > 0.0, extent, 1.0)
         optimal = [one.probability for one in self.candidates]
         return self.candidates[
             min(among, key=lambda i: (scaled[i].max(), scaled[i].sum(), -optimal[i]))
