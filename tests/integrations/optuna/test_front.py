@@ -158,6 +158,8 @@ def test_one_objective_has_the_front_of_its_best_configuration() -> None:
     assert best.trials == (study.best_trial.number,)
     mean, _, _ = SurefootSampler().belief(study).predict([best.params])
     assert best.values["value"] == pytest.approx(float(mean[0]))
+    assert found.recommend() == found.objectives["value"].recommend()
+    assert found.recommend(given={"x": 0.3}).params == {"x": 0.3}
 
 
 @pytest.mark.slow
@@ -304,6 +306,8 @@ def test_a_belief_of_each_objective(spiked: optuna.Study) -> None:
     assert speed.weights[2] < 0.1 < speed.weights[28]
     assert found.objectives["cost"].weights[28] < 0.1
     assert abs(speed.recommend().params["x"] - 0.8) < 0.1
+    with pytest.raises(sf.InvalidInput, match=r"2 objectives \(cost, speed\).*`front\(\).knee"):
+        found.recommend()
 
 
 @pytest.mark.slow

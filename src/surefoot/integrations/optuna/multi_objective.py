@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from optuna.study import Study
@@ -15,6 +15,7 @@ from surefoot._internal.pareto import non_dominated
 from surefoot._internal.user_warnings import warn
 from surefoot.beliefs.constraints import CONFIDENT
 from surefoot.integrations.optuna.front import Front, ParetoPoint
+from surefoot.integrations.optuna.predictions import StudyRecommendation
 from surefoot.integrations.optuna.sampler import SurefootSampler
 from surefoot.integrations.optuna.study_belief import StudyBelief
 from surefoot.types import InvalidInput, NotReady
@@ -59,6 +60,27 @@ class MultiObjectiveBelief:
 
     objectives: Mapping[str, StudyBelief]
     trials: Sequence[FrozenTrial]
+
+    def recommend(self, given: Mapping[str, Any] | None = None) -> StudyRecommendation:
+        """The best parameters of a study with one objective; see `StudyBelief.recommend`.
+
+        Args:
+            given: Values of parameters that are known, by name.
+
+        Returns:
+            The parameters, and their value with an interval.
+
+        Raises:
+            InvalidInput: If there are several objectives.
+        """
+        if len(self.objectives) > 1:
+            raise InvalidInput(
+                f"the study has {len(self.objectives)} objectives ({', '.join(self.objectives)}), "
+                "of which none alone says what is best: take `front().knee()`, a compromise, or "
+                "`front().prefer(...)`, the best within limits."
+            )
+        (only,) = self.objectives.values()
+        return only.recommend(given)
 
     def front(self, seed: int = 0) -> Front:
         """The measured configurations whose predicted values are not dominated.
