@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from surefoot._internal.linalg import Floats
@@ -42,7 +43,7 @@ def hessian(evidence: Evidence, model: Hyperparameters, weights: Tensor) -> Floa
     second = np.zeros((len(changes), len(changes)))
     bent = (bracket * at.bend()).reshape(-1)
     for i in range(groups):
-        second[i, :groups] = rows[:groups] @ (rows[i] * bent)
+        second[i, i:groups] = second[i:groups, i] = rows[i:groups] @ (rows[i] * bent)
     changes[:groups] *= at.slope
     changes[variance] = at.signal
     changes[variance].flat[:: number + 1] += by_noise.of_variance
@@ -63,9 +64,12 @@ def hessian(evidence: Evidence, model: Hyperparameters, weights: Tensor) -> Floa
 
     moved, sums = changes @ found.solved, inverse.sum(0)
     projected = moved @ inverse - np.multiply.outer(moved @ sums, sums / sums.sum())
+    left, each = torch.from_numpy(inverse), torch.from_numpy(changes)
+    for i in range(len(changes)):  # products by torch, which is faster than NumPy
+        changes[i] = inverse * by_noise.of_excess if i == noise else torch.mm(left, each[i])
+    traces = np.zeros_like(second)
     for i in range(len(changes)):
-        changes[i] = inverse * by_noise.of_excess if i == noise else inverse @ changes[i]
-    traces = np.stack([rows @ one.T.reshape(-1) for one in changes])
+        traces[i, i:] = traces[i:, i] = rows[i:] @ changes[i].T.reshape(-1)
     return second - moved @ projected.T + 0.5 * traces
 
 

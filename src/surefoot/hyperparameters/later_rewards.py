@@ -19,6 +19,7 @@ MOST_TOGETHER = 1000
 
 _AT_ONCE = 1000  # rewards that get weights beside the known ones
 _PASSES_TOGETHER = 8  # of the weights of all rewards, where a fit saw a part of them
+_SETTLED = 3e-3  # change of every weight in a pass, after which there is no other
 
 
 def completed_weights(
@@ -71,6 +72,9 @@ def weights_together(mode: PosteriorMode) -> tuple[Tensor, float]:
     evidence, model, weights, level = mode.evidence, mode.model, mode.weights, 0.0
     signal = evidence.covariance_of_rewards(model)
     for _ in range(_PASSES_TOGETHER):
-        level, relative = evidence.expected(signal, model.noise, weights)
+        before = weights
+        level, relative = evidence.expected(signal, model.noise, before)
         weights = precision(relative, mode.dof)
+        if bool(((weights - before).abs() <= _SETTLED).all()):
+            break
     return weights, level
