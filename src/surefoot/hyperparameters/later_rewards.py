@@ -45,25 +45,25 @@ def completed_weights(
     if len(known) == number:
         return weights
 
-    def evidence_at(rewards: Tensor) -> Evidence:
-        conditions = data.workers[rewards], data.times[rewards]
-        effects = tuple(one.on(*conditions) for one in mode.evidence.effects)
-        alone = evidence_in(data, rewards, units, mode.evidence.nu, mode.evidence.prior)
+    def evidence_of(part: TrainingData) -> Evidence:
+        effects = tuple(one.on(part.workers, part.times) for one in mode.evidence.effects)
+        alone = evidence_in(part, units, mode.evidence.nu, mode.evidence.prior)
         return replace(alone, effects=effects)
 
     completed, others = weights.clone(), torch.ones_like(weights, dtype=torch.bool)
     others[known] = False
-    first = evidence_at(known)
+    first = evidence_of(data.at(known))
     noise = Noise(model.noise, weights[known], first.errors)
     found = solve(first.covariance_of_rewards(model), noise.variances, first.rewards)
     for rest in torch.where(others)[0].split(_AT_ONCE):
-        here = evidence_at(rest)
-        across, prior = first.beside(model, here.points, data.workers[rest], data.times[rest])
+        part = data.at(rest)
+        here = evidence_of(part)
+        across, prior = first.beside(model, here.points, part.workers, part.times)
         noise = Noise(model.noise, weights[rest], here.errors, dof)
         completed[rest] = weights_beside(found, across, prior, noise, here.rewards)
     if number <= MOST_TOGETHER:
-        here = evidence_at(torch.arange(number))
-        completed, _ = weights_together(replace(mode, evidence=here, weights=completed))
+        together = replace(mode, evidence=evidence_of(data), weights=completed)
+        completed, _ = weights_together(together)
     return completed
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -66,6 +67,11 @@ class Standardisation:
     effects: Sequence[str]
     of_zeros: float = 1.0
 
+    @cached_property
+    def searched(self) -> TrainingData:
+        """The observations that the transformation is searched by."""
+        return self.data.at(self.subset)
+
     def plain(self) -> Standardised:
         """Rewards that are not transformed."""
         return self._under(ONE_LEVEL, UNWARPED, self.nu)
@@ -91,13 +97,13 @@ class Standardisation:
         price = STRONG_EVIDENCE + _OUTLYING * levels.log_shortening
         # Workers that differ, and a step in time, make levels too.
         known, score = (self._score_with_effects(one) for one in (plain, other))
-        kept = are_kept(levels, self.data.rewards[self.subset], other.modes[0].weights)
+        kept = are_kept(levels, self.searched.rewards, other.modes[0].weights)
         return other if kept and score - price >= known else plain
 
     def _score_with_effects(self, found: Standardised) -> float:
         """Log evidence in reward units, with the effects of conditions that the data support."""
-        data, subset, before = self.data, self.subset, found.modes[0]
-        effects = effects_of(data.workers[subset], data.times[subset], self.effects)
+        searched, before = self.searched, found.modes[0]
+        effects = effects_of(searched.workers, searched.times, self.effects)
         return found.score + with_effects(before, effects, self.ascent).bound - before.bound
 
     def _under(self, levels: Levels, warp: Warp, nu: float | None) -> Standardised:
@@ -114,9 +120,9 @@ class Standardisation:
             else cautious_weights(warp(levels.joined(rewards)))
         )
         prior = LENGTHSCALE_PRIORS[self.lengthscales]
-        evidence = evidence_in(self.data, self.subset, units, nu, prior)
+        evidence = evidence_in(self.searched, units, nu, prior)
         modes = within_reach(self.ascent.starts(evidence, cautious[self.subset]))
-        slopes = float(chain.log_slope(rewards[self.subset]).sum())
+        slopes = float(chain.log_slope(self.searched.rewards).sum())
         score = modes[0].bound + (slopes - len(self.subset) * math.log(scale))
         return Standardised(units, cautious, modes, score)
 
@@ -134,25 +140,22 @@ class Standardisation:
         return float(rewards.median()), spread
 
 
-def evidence_in(
-    data: TrainingData, rewards: Tensor, units: RewardUnits, nu: float | None, prior: Prior
-) -> Evidence:
-    """The evidence in some rewards, with these indices (k,), without effects of conditions.
+def evidence_in(data: TrainingData, units: RewardUnits, nu: float | None, prior: Prior) -> Evidence:
+    """The evidence in observations, without effects of conditions.
 
     Args:
         data: The observations.
-        rewards: The indices.
         units: The standardised units.
         nu: Smoothness of the kernel.
         prior: Log density of the lengthscales, by their logarithms; None for no prior at all.
     """
     return Evidence(
-        data.unit[rewards],
-        units.transform(data.rewards[rewards]),
+        data.unit,
+        units.transform(data.rewards),
         data.group,
         nu,
         prior,
-        units.error_variances(data.rewards[rewards], data.sems[rewards]),
+        units.error_variances(data.rewards, data.sems),
     )
 
 

@@ -5,20 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from surefoot import kernels
 from surefoot._internal import checks
 from surefoot._internal.effects import EFFECTS
-from surefoot.estimators.spread import ROUNDING
 from surefoot.estimators.student_t import cautious_weights
 from surefoot.hyperparameters.ascent import Ascent, distinct, with_bound
 from surefoot.hyperparameters.cross_validation import OUTLIER
-from surefoot.hyperparameters.earlier import NOTHING_EARLIER, Earlier, Trend
+from surefoot.hyperparameters.earlier import NO_TREND, NOTHING_EARLIER, Earlier, Trend
 from surefoot.hyperparameters.evidence import LENGTHSCALE_PRIORS, Evidence, Hyperparameters
 from surefoot.hyperparameters.fitted import Fitted, LocalOptimum
 from surefoot.hyperparameters.laplace import MOST_DIRECTIONS, SAMPLES, PosteriorMode
@@ -31,7 +29,6 @@ from surefoot.hyperparameters.levels import apart_from
 from surefoot.hyperparameters.microscale import sampled_shares
 from surefoot.hyperparameters.mixture import Mixture
 from surefoot.hyperparameters.model_choice import (
-    STRONG_EVIDENCE,
     with_effects,
     with_other_kernels,
     with_scaled_lengthscales,
@@ -47,6 +44,7 @@ from surefoot.hyperparameters.nuisance_effects import (
 from surefoot.hyperparameters.process_mixture import Frame
 from surefoot.hyperparameters.standardisation import Standardisation, evidence_in
 from surefoot.hyperparameters.training_data import TrainingData
+from surefoot.hyperparameters.trend_choice import Validated, supported, without
 from surefoot.hyperparameters.uncertainty import CERTAIN_HYPERPARAMETERS, Uncertainty
 from surefoot.regression.noise import NO_KNOWN_NOISE, KnownNoise, check_known_noise
 from surefoot.regression.transforms import Chain
@@ -64,7 +62,6 @@ _LEAST_NUMBER = 8  # of rewards, for which transformations and other kernels are
 _LEAST_COMPARED = 5  # rewards, from which on an earlier function is compared
 _BESIDE = (3, 1)  # rewards beside each of those at a narrow maximum, fewer if they stay outliers
 _LEAST_BESIDE = 20  # beside all of them
-_COLUMNS = ("rewards", "sems", "workers", "times")
 
 
 @dataclass(frozen=True)
@@ -207,41 +204,22 @@ class HyperparameterFit:
         if trend.is_none:
             return self._fit(data)
         rule = replace(self, warped=False)
-        return replace(rule._fit(_without(trend, data)), trend=trend)
+        return replace(rule._fit(without(trend, data)), trend=trend)
 
     def _trend(self, data: TrainingData) -> Trend:
-        """The multiple of the earlier function with which rewards are predicted clearly better.
-
-        That is, each of them from the others, and all of them by evidence that is strong. Errors
-        alone favour some multiple by chance where the rewards are few; evidence alone, where the
-        functions are hardly related.
-        """
-        none = Trend()
+        """The multiple of the earlier function that the data support."""
         if not len(self.earlier.rewards) or len(data.rewards) < _LEAST_COMPARED:
-            return none
-        few = _subset(len(data.rewards), _MAX_STARTED)
-        data = replace(
-            data,
-            **{name: getattr(data, name)[few] for name in ("points", *_COLUMNS)},
-        )
+            return NO_TREND
+        few = data.at(_subset(len(data.rewards), _MAX_STARTED))
         alone = replace(self, warped=False, other_nus=(), effects=(), earlier=NOTHING_EARLIER)
-        with torch.no_grad():
-            means = self.earlier.mean(data.points).cpu()
-        slopes = {1.0, _slope(means, data.rewards)} - {0.0}
-        trends = [none, *(Trend(slope, self.earlier) for slope in sorted(slopes))]
-        found = [alone._validated(_without(trend, data)) for trend in trends]
-        known = torch.stack([one.weights for one in found]).amin(0)
-        squares = [float((known * one.errors.square()).sum()) for one in found]
-        best = int(np.argmin(squares))
-        gain = found[best].log_evidence - found[0].log_evidence
-        return trends[best] if gain > STRONG_EVIDENCE else none
+        return supported(self.earlier, few, alone._validated)
 
-    def _validated(self, data: TrainingData) -> _Validated:
+    def _validated(self, data: TrainingData) -> Validated:
         """A fit, and how well it predicts rewards that are left out."""
         fitted = self._fit(data)
         mode = with_bound(self._mode(fitted, data))
         validation, scale = mode.cross_validation(), fitted.scale
-        return _Validated(
+        return Validated(
             scale * (validation.rewards - validation.predicted),
             validation.weights,
             mode.log_evidence - len(data.rewards) * math.log(scale),
@@ -307,6 +285,7 @@ class HyperparameterFit:
         """
         apart, number = apart_from(self.limit, data.rewards), len(data.rewards)
         data = replace(data, rewards=apart(data.rewards))
+        fitted = data.at(subset)
         search = Standardisation(
             data, first, self.nu, self.lengthscales, self._ascent, self.effects, self.of_zeros
         )
@@ -318,13 +297,13 @@ class HyperparameterFit:
         weights = best.cautious.clone()
         weights[first] = mode.weights
         if len(subset) > len(first):
-            evidence = evidence_in(data, subset, units, mode.evidence.nu, mode.evidence.prior)
+            evidence = evidence_in(fitted, units, mode.evidence.nu, mode.evidence.prior)
             near = replace(mode, evidence=evidence, weights=weights[subset])
             mode, *rivals = self._ascent.onward(near)
         others: list[PosteriorMode] = []
         if many:
             mode, others = with_smoothness(mode, self._nus, self._ascent)
-        effects = effects_of(data.workers[subset], data.times[subset], self.effects)
+        effects = effects_of(fitted.workers, fitted.times, self.effects)
         mode = with_effects(mode, effects, self._ascent)
         weights[subset] = mode.weights
         weights = completed_weights(weights, subset, mode, units, data)
@@ -372,7 +351,7 @@ class HyperparameterFit:
         number = len(data.rewards)
         if not 0 < number <= MOST_TOGETHER:
             return CERTAIN_HYPERPARAMETERS
-        data = _without(fitted.trend, data)
+        data = without(fitted.trend, data)
         mode = self._mode(fitted, data)
         evidence, y = mode.evidence, mode.evidence.rewards
         alone = number > _MAX_COMPARED or len(fitted.part)
@@ -413,7 +392,7 @@ class HyperparameterFit:
         is_few = 0 < len(data.rewards) <= _MAX_STARTED and not len(fitted.part)
         if self.lengthscales != "long" or not is_few:
             return self, fitted
-        mode = self._mode(fitted, _without(fitted.trend, data))
+        mode = self._mode(fitted, without(fitted.trend, data))
         if len(mode.model.free) > MOST_DIRECTIONS:
             return self, fitted
         other = with_scaled_lengthscales(mode, self._ascent)
@@ -445,7 +424,7 @@ class HyperparameterFit:
         """
         if fitted.effects.is_none:
             return {}
-        mode = self._mode(fitted, _without(fitted.trend, data))
+        mode = self._mode(fitted, without(fitted.trend, data))
         inverse, solved = mode.evidence.solved(mode.model, mode.weights)
         found = {}
         for effect, logs in by_effect(mode.evidence.effects, mode.model.effects):
@@ -466,7 +445,7 @@ class HyperparameterFit:
         model = replace(model, effects=fitted.effects.logs)
         every = torch.arange(len(data.rewards))
         nu = getattr(base, "nu", None)  # of a squared exponential kernel
-        alone = evidence_in(data, every, fitted.units, nu, LENGTHSCALE_PRIORS[self.lengthscales])
+        alone = evidence_in(data, fitted.units, nu, LENGTHSCALE_PRIORS[self.lengthscales])
         effects = tuple(one.on(data.workers, data.times) for one in fitted.effects.effects)
         weights = cautious_weights(alone.rewards, fitted.weights.cpu())
         known = replace(alone, effects=effects)
@@ -478,38 +457,6 @@ class HyperparameterFit:
             weights, seen, mode, fitted.units, data
         )
         return replace(mode, weights=completed)
-
-
-class _Validated(NamedTuple):
-    """A fit that is compared with others.
-
-    Args:
-        errors: Errors (t,) of leave-one-out predictions, in reward units.
-        weights: Weights (t,) of the rewards.
-        log_evidence: Log evidence, in reward units.
-    """
-
-    errors: Tensor
-    weights: Tensor
-    log_evidence: float
-
-
-def _without(trend: Trend, data: TrainingData) -> TrainingData:
-    """Observations whose rewards are less a trend."""
-    if trend.is_none:
-        return data
-    with torch.no_grad():
-        return replace(data, rewards=data.rewards - trend(data.points).cpu())
-
-
-def _slope(means: Tensor, rewards: Tensor) -> float:
-    """Median slope of rewards (t,) over means (t,), at least 0 (Theil 1950, Sen 1968)."""
-    first, second = torch.triu_indices(len(means), len(means), 1)
-    run, rise = means[second] - means[first], rewards[second] - rewards[first]
-    varies = run.abs() > ROUNDING * means.abs().max()
-    if not bool(varies.any()):
-        return 0.0
-    return max(float((rise[varies] / run[varies]).median()), 0.0)
 
 
 def _kernel(model: Hyperparameters, nu: float | None, data: TrainingData) -> Kernel:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import torch
@@ -11,6 +11,7 @@ from torch import Tensor
 
 from surefoot.regression.noise import NO_ERRORS
 
+_COLUMNS = ("points", "rewards", "sems", "workers", "times")
 NO_WORKERS = torch.full((), -1)
 NO_TIMES = torch.full((), torch.nan, dtype=torch.float64)
 
@@ -36,6 +37,8 @@ class TrainingData:
         >>> data = TrainingData(points, torch.zeros(2), torch.zeros(2), torch.tensor([1.0, 4.0]))
         >>> data.unit.tolist(), data.group.tolist()
         ([[0.0, 1.0], [1.0, 0.5]], [0, 1])
+        >>> data.at(torch.tensor([1])).unit.tolist()
+        [[1.0, 0.5]]
     """
 
     points: Tensor
@@ -52,6 +55,10 @@ class TrainingData:
         for name in ("sems", "workers", "times"):
             column = getattr(self, name).cpu().expand(len(self.rewards))
             object.__setattr__(self, name, column)
+
+    def at(self, rows: Tensor) -> TrainingData:
+        """Some of the observations, by their indices (k,), in that order."""
+        return replace(self, **{name: getattr(self, name)[rows] for name in _COLUMNS})
 
     @cached_property
     def unit(self) -> Tensor:
