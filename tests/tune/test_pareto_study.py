@@ -16,6 +16,8 @@ from support.commands import study_writer, surefoot
 from surefoot.integrations.optuna import CONSTRAINTS
 from surefoot.tune import StudyFile, StudyFileError, open_study
 from surefoot.tune.ask_tell.ask_tell import open_ask_tell
+from surefoot.tune.check import check
+from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.study.opened_study import OpenedStudy, create_study
 
 STUDY = f"""
@@ -85,6 +87,36 @@ def measured(write: Callable[..., Path]) -> OpenedStudy:
 def test_errors_name_the_key(write: Callable[..., Path], old: str, new: str, message: str) -> None:
     with pytest.raises(StudyFileError, match=message):
         StudyFile.load(write((old, new)))
+
+
+READ = [
+    ("cost=3ms\nspeed=5\nwall=9.1", (3.0, 5.0)),  # the last line says nothing of it
+    ("speed: 5\ncost: 3000 us", (3.0, 5.0)),
+    ('{"speed": 5, "cost": 3, "wall": 9}', (3.0, 5.0)),
+    ("cost 3 ms +- 0.2 ms\nspeed 5", (3.0, 5.0)),
+    ("speed=5\nwall=9.1", "no `cost=NUMBER` on standard output, expected it, since cost is"),
+    ("12.5\nspeed=5", "no `cost=NUMBER` on standard output"),
+    ("cost=3", "no `speed=NUMBER` on standard output"),
+    ("cost=nan\nspeed=5", "the objective cost is NaN, expected a finite number"),
+    ("cost=3\nspeed=inf", "the objective speed is inf, expected a finite number"),
+    ("cost=3\nspeed=1,000", "the objective speed: 1,000 in its line has several readings"),
+    ("cost=\nspeed=5", "the objective cost: nothing behind `cost=`, expected `cost=NUMBER`"),
+]
+
+
+@pytest.mark.parametrize(("output", "read"), READ)
+def test_every_objective_is_read_by_its_name(
+    tmp_path: Path, output: str, read: tuple[float, float] | str
+) -> None:
+    named = STUDY.replace(', value = "cost"', "").replace(', value = "speed"', "")
+    path = study_writer(tmp_path, named, f"print({output!r})\n")()
+    result = check(path).result
+    if isinstance(read, str):
+        assert isinstance(result, Failure)
+        assert result.reason.startswith(read)
+    else:
+        assert isinstance(result, Measurement)
+        assert (result.value, result.constraints["speed"]) == read
 
 
 def test_other_objectives_are_another_study(write: Callable[..., Path]) -> None:

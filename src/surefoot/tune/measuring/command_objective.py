@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from surefoot.tune.measuring.measurement import (
     Measurement,
     ObservedVariables,
     describe_exit,
+    measurement_of,
     outcome,
     timed_out,
 )
@@ -48,8 +49,9 @@ class CommandObjective:
     """Runs a command for each measurement.
 
     An observed variable of the environment has a line `name=number` on standard output, a
-    constraint `name=number` anywhere in it, and a line `worker=name` names who or what measured;
-    none of them is searched for the measurement. The command and everything it started have ended
+    constraint and each of several objectives `name=number` anywhere in it, and a line `worker=name`
+    names who or what measured; none of them is searched for the measurement. The command and
+    everything it started have ended
     when `measure` returns, also by an exception.
 
     Args:
@@ -61,6 +63,7 @@ class CommandObjective:
         constraints: Constraints whose values the command reports, by name, and what stands before
             each in the output, None for the name itself.
         value: Which of the printed numbers is the measurement; None for the only one.
+        objectives: Names of several objectives, of which the first is the measurement.
         inactive: Texts of conditional parameters where they are inactive, None for those that have
             none.
     """
@@ -73,6 +76,7 @@ class CommandObjective:
     constraints: Mapping[str, ValueName | None] = field(default_factory=dict)
     inactive: Mapping[str, str | None] = field(default_factory=dict)
     value: ValueName | None = None
+    objectives: Sequence[str] = ()
 
     def check(self) -> None:
         self.template.check_program(self.folder)
@@ -113,14 +117,20 @@ class CommandObjective:
             if self.observed is not None:
                 given, text = self.observed.split(text)
                 environment = self.observed.check(given, _CUT if lost else _NO_LINE)
-            named = self.value is not None
-            reported, text = printed_constraints(text, self.constraints, named)
+            first = self.objectives[:1]  # has a name, too
+            names = {**dict.fromkeys(first, self.value), **self.constraints}
+            named = self.value is not None or len(first) > 0
+            reported, text = printed_constraints(text, names, named, self.objectives)
             missing = _CUT if lost else _NO_VALUE
-            constraints = check_constraints(self.constraints, reported, missing)
-            value = printed_value(text, self.value, apart=list(reported)) or NO_NUMBER
+            constraints = check_constraints(self.constraints, reported, missing, self.objectives)
+            if first:
+                value = reported.get(first[0]) or missing.format(first[0])
+            else:
+                value = printed_value(text, self.value, apart=list(reported)) or NO_NUMBER
         left = left_behind(process.left_behind)
         output = process.output.text()
-        found = outcome(value, output, seconds, environment, left, constraints, worker)
+        what = measurement_of(self.objectives)
+        found = outcome(value, output, seconds, environment, left, constraints, worker, what=what)
         if not isinstance(found, Measurement):
             return found
         return replace(found, ended_early=lost, samples=len(printed_samples(text)))

@@ -19,6 +19,7 @@ from surefoot.tune.measuring.measurement import (
     Measurement,
     ObservedVariables,
     describe_exit,
+    measurement_of,
     outcome,
     timed_out,
 )
@@ -55,6 +56,7 @@ class FunctionObjective:
         kept: Where to keep what the function leaves running when its process ends; if None, it is
             ended.
         constraints: Names of the constraints, whose values the function reports.
+        objectives: Names of several objectives, of which the first is the measurement.
         conditional: Members of `names` that are left out where the parameter is inactive.
     """
 
@@ -66,6 +68,7 @@ class FunctionObjective:
     kept: KeptProcesses | None = None
     constraints: Sequence[str] = ()
     conditional: Sequence[str] = ()
+    objectives: Sequence[str] = ()
     _server: FunctionServer | None = field(default=None, init=False)
 
     def check(self) -> None:
@@ -109,11 +112,13 @@ class FunctionObjective:
         environment: dict[str, float] | str | None = None
         if self.observed is not None:
             environment = self.observed.check(reply["reported"], _NO_KEY)
-        constraints = check_constraints(self.constraints, reply.get("reported", {}), _NO_VALUE)
+        reported = reply.get("reported", {})
+        constraints = check_constraints(self.constraints, reported, _NO_VALUE, self.objectives)
         measured = of_replicates(reply["samples"] if "samples" in reply else [reply["value"]])
         measured = replace(measured, sem=float(reply.get("sem", measured.sem)))
         worker = reply.get("worker")
-        return outcome(measured, output, seconds, environment, left, constraints, worker)
+        what = measurement_of(self.objectives)
+        return outcome(measured, output, seconds, environment, left, constraints, worker, what=what)
 
     def close(self) -> None:
         server, self._server = self._server, None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import signal
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -20,6 +20,8 @@ _UNCONSTRAINED = ObservedConstraints({})
 OUTPUT_CHARACTERS = 2000  # of a failed run's output, kept with its trial
 REASON_CHARACTERS = 500
 WORKER_CHARACTERS = 200
+MEASUREMENT = "the measurement"
+
 VALUE = "="  # in place of a name that no constraint can have
 
 
@@ -144,6 +146,11 @@ def strict_number(given: Any) -> float:
     return found
 
 
+def measurement_of(objectives: Sequence[str]) -> str:
+    """What the measurement is, in words: the first of several objectives has a name."""
+    return f"the objective {objectives[0]}" if objectives else MEASUREMENT
+
+
 def outcome(
     value: Quantity | Unclear | str,
     output: str,
@@ -153,20 +160,22 @@ def outcome(
     constraints: ObservedConstraints = _UNCONSTRAINED,
     worker: str | None = None,
     blameless: bool = False,
+    what: str = MEASUREMENT,
 ) -> Measurement | Failure:
     """A measurement if `value` is finite and all else is valid.
 
-    A string is a reason why there is none, which may be `blameless`.
+    A string is a reason why there is none, which may be `blameless`. Messages say `what` it is.
     """
     unclear = False
     if isinstance(value, str):
         reason = value
     elif isinstance(value, Unclear):
         reason, blameless, unclear = value.reason, True, True
+        reason = reason if what == MEASUREMENT else f"{what}: {reason}"
     elif math.isnan(value.value):
-        reason = "the measurement is NaN, expected a finite number"
+        reason = f"{what} is NaN, expected a finite number"
     elif math.isinf(value.value):
-        reason = "the measurement is infinite, expected a finite number"
+        reason = f"{what} is infinite, expected a finite number"
     elif isinstance(environment, str):
         reason, blameless = environment, True
     elif not 0.0 <= value.sem < math.inf:

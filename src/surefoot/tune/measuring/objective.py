@@ -69,6 +69,7 @@ def objective_of(study_file: StudyFile, kept: KeptProcesses) -> Objective:
             keep,
             list(study_file.reported),
             list(study_file.inactive),
+            list(scheme.objectives),
         )
     return CommandObjective(
         section.templates["objective.command"],
@@ -79,6 +80,7 @@ def objective_of(study_file: StudyFile, kept: KeptProcesses) -> Objective:
         {name: _named(one.value) for name, one in study_file.reported.items()},
         study_file.inactive,
         _named(section.value),
+        list(scheme.objectives),
     )
 
 

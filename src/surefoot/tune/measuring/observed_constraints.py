@@ -1,9 +1,9 @@
-"""The values of constraints that an objective reports beside its measurement."""
+"""The values of constraints and objectives that are reported beside a measurement."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,7 +32,10 @@ class ObservedConstraints:
 
 
 def printed_constraints(
-    text: str, names: Mapping[str, ValueName | None], named: bool
+    text: str,
+    names: Mapping[str, ValueName | None],
+    named: bool,
+    objectives: Sequence[str] = (),
 ) -> tuple[dict[str, Quantity | Unclear], str]:
     """The last number of each constraint, and the text without all of them.
 
@@ -42,6 +45,7 @@ def printed_constraints(
             `=` or `:` behind it unless the measurement has a name.
         named: Whether the measurement has a name, so that it cannot be what stands alone behind
             the name of a constraint.
+        objectives: The names that are of objectives.
 
     Returns:
         The numbers, or why they are unclear, of those that are there; and the rest of the text.
@@ -50,7 +54,7 @@ def printed_constraints(
     document = json_document(text)
     rest = text
     for name, given in names.items():
-        key = f"constraints.{name}.value"
+        key = f"{'objectives' if name in objectives else 'constraints'}.{name}.value"
         if given is not None:
             value = named_value(text, given, key)
         elif isinstance(document, dict) and name in document:
@@ -64,7 +68,7 @@ def printed_constraints(
 
 
 def check_constraints(
-    names: Iterable[str], given: Mapping[str, Any], missing: str
+    names: Iterable[str], given: Mapping[str, Any], missing: str, objectives: Sequence[str] = ()
 ) -> ObservedConstraints:
     """The reported values as numbers, or why they are invalid.
 
@@ -74,20 +78,22 @@ def check_constraints(
         names: Names of the constraints.
         given: Reported values, by name: numbers, or what was printed.
         missing: The reason where there is nothing, with `{0}` in place of the name.
+        objectives: The names that are of objectives.
     """
     values, units = {}, {}
     for name in names:
+        what = f"the {'objective' if name in objectives else 'constraint'} {name}"
         one = given.get(name)
         if one is None:
             return ObservedConstraints({}, missing.format(name), blameless=True)
         if isinstance(one, Unclear):
-            reason = f"the constraint {name}: {one.reason}"
+            reason = f"{what}: {one.reason}"
             return ObservedConstraints({}, reason, blameless=True, unclear=True)
         if isinstance(one, Quantity):
             units[name] = one.unit
         value = one.value if isinstance(one, Quantity) else float(one)
         if not math.isfinite(value):
-            reason = f"the constraint {name} is {value:g}, expected a finite number"
+            reason = f"{what} is {value:g}, expected a finite number"
             return ObservedConstraints({}, reason, blameless=math.isnan(value))
         values[name] = value
     return ObservedConstraints(values, units=units)
