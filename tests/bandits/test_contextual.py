@@ -1,5 +1,6 @@
 """Contextual bandits: the estimates of the optimizer, at a cost that does not grow."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -196,3 +197,71 @@ def test_a_row_so_long_that_it_leaves_nothing_of_its_reward_is_taken_in() -> Non
             bandit.tell(bandit.decide(options), 1.0)
         assert bandit.decide(np.eye(2)).action in (0, 1)
     assert np.isfinite(bandit.coefficients).all()
+
+
+def test_a_decision_counts_once() -> None:
+    bandit = sf.bandits.contextual(2)
+    told, given_up = bandit.decide(np.eye(2)), bandit.decide(np.eye(2))
+    bandit.tell(told, 1.0)
+    bandit.forget(given_up)
+    before = bandit.coefficients.copy(), bandit.decide(np.eye(2))
+    bandit.forget(before[1])
+    for decision in (told, given_up):
+        for call in (lambda one: bandit.tell(one, 5.0), bandit.forget):
+            with pytest.raises(sf.InvalidInput, match="told or forgotten before"):
+                call(decision)
+    np.testing.assert_array_equal(bandit.coefficients, before[0])
+    assert bandit.rewards == 1
+    assert bandit.decide(np.eye(2)).action == before[1].action
+
+
+def test_a_reward_that_is_refused_leaves_its_decision_open() -> None:
+    bandit = sf.bandits.contextual(2)
+    decision = bandit.decide(np.eye(2))
+    with pytest.raises(sf.InvalidInput, match="reward"):
+        bandit.tell(decision, np.nan)
+    bandit.tell(decision, 1.0)
+    assert bandit.rewards == 1
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda b: b.tell(3, 1.0), "`decision` is 3, expected one that `decide` returned"),
+        (lambda b: b.forget(None), "`decision` is None"),
+        (
+            lambda b: b.tell(sf.bandits.contextual(3).decide(np.eye(3)), 1.0),
+            "3 features and the bandit 2",
+        ),
+        (lambda b: b.learn(np.eye(2), 1.0), r"`option` has the shape \(2, 2\), expected one row"),
+        (lambda b: b.learn(["a", 1], 1.0), "`option` is"),
+        (lambda b: b.decide([["a", 1.0]]), "`options` is"),
+        (lambda b: b.decide([[1.0, 2.0], [3.0]]), "rows of one length"),
+    ],
+)
+def test_what_is_no_decision_or_option_is_refused(call, said):
+    bandit = sf.bandits.contextual(2)
+    with pytest.raises(sf.InvalidInput, match=said):
+        call(bandit)
+    assert bandit.rewards == 0
+
+
+@pytest.mark.parametrize(("unit", "much"), [(1e-6, "much"), (1e4, "little")])
+def test_rewards_in_another_unit_than_the_ridge_are_said(unit: float, much: str) -> None:
+    random = np.random.default_rng(0)
+
+    def run(unit: float) -> int:
+        bandit, best = sf.bandits.contextual(2), 0
+        for _ in range(200):
+            options = random.normal(size=(4, 2))
+            values = options @ [1.0, -0.5]
+            decision = bandit.decide(options)
+            bandit.tell(decision, unit * float(values[decision.action] + 0.3 * random.normal()))
+            best += decision.action == int(values.argmax())
+        return best
+
+    with pytest.warns(UserWarning, match=f"explores too {much}. Pass rewards in a unit"):
+        run(unit)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert run(1.0) > 160

@@ -66,10 +66,74 @@ def test_a_replay_learns_from_decisions_that_agree() -> None:
 
 @pytest.mark.parametrize(
     ("rewards", "weights", "said"),
-    [([1.0], [1.0, 2.0], "shape"), ([1.0], [-1.0], "negative"), ([np.nan], [1.0], "finite")],
+    [
+        ([1.0], [1.0, 2.0], "`weights` has 2 numbers and `rewards` 1"),
+        ([1.0], [-1.0], "negative"),
+        ([np.nan], [1.0], "`rewards` has values that are not finite"),
+        ([], [], r"`rewards` has the shape \(0,\)"),
+        ("ab", [1.0, 1.0], "`rewards` is 'ab', expected numbers"),
+        ([1.0, 2.0], [1e308, 1.0], r"`weights` has 1e\+308"),
+    ],
 )
 def test_columns_that_are_none_are_refused(
     rewards: list[float], weights: list[float], said: str
 ) -> None:
     with pytest.raises(sf.InvalidInput, match=said):
         ips(rewards, weights)
+
+
+def test_a_log_that_says_nothing_of_the_policy_has_an_infinite_interval() -> None:
+    nothing = [
+        ips([1.0, 5.0, 9.0] + [4.0] * 997, [300.0] * 3 + [0.0] * 997),
+        doubly_robust([1.0, 5.0] + [4.0] * 98, [300.0] * 2 + [0.0] * 98, [4.0] * 100, [4.0] * 100),
+        ips([1.0], [1.0]),
+        ips([1.0] * 50, [0.0] * 50),
+    ]
+    assert all(found.lower == -np.inf and found.upper == np.inf for found in nothing)
+
+
+# Each misses with a probability of about 5 % or less: 60 or more of 200 have one below 1e-20.
+FEW = {
+    "values": lambda random, n: random.normal(10.0, 3.0, n),
+    "clicks": lambda random, n: (random.random(n) < 0.3).astype(float),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", FEW)
+@pytest.mark.parametrize(("number", "share"), [(100, 0.02), (500, 0.02), (1000, 0.01)])
+def test_intervals_hold_where_the_log_agrees_rarely(kind: str, number: int, share: float) -> None:
+    random, draw = np.random.default_rng(1), FEW[kind]
+    mean = 10.0 if kind == "values" else 0.3
+    missed = 0
+    for _ in range(200):
+        rewards = draw(random, number)
+        weights = np.where(random.random(number) < share, 1.0 / share, 0.0)
+        found = ips(rewards, weights)
+        missed += not found.lower <= mean <= found.upper
+    assert missed < 60
+
+
+def test_rare_rewards_are_not_left_out_of_the_interval() -> None:
+    rewards = np.zeros(1000)
+    rewards[[3, 500, 800]] = 1.0
+    found = ips(rewards, np.ones(1000))
+    assert found.truncated == 3
+    assert found.lower <= 0.003 <= found.upper
+    assert 0.005 < found.upper < 0.01
+
+
+@pytest.mark.parametrize("action", [-1, 2, 0.5, "0", True])
+def test_a_logged_action_is_the_index_of_an_option(action: object) -> None:
+    bandit = sf.bandits.contextual(1)
+    with pytest.raises(sf.InvalidInput, match=r"`log` has the action .* of 2 options"):
+        replay([([[0.0], [1.0]], action, 1.0)], bandit)  # type: ignore[list-item]
+    assert (
+        bandit.decide([[0.0], [1.0]]).action
+        == sf.bandits.contextual(1).decide(np.eye(2)[:, 1:]).action
+    )
+
+
+def test_a_replay_without_agreement_has_no_value() -> None:
+    with pytest.raises(sf.NotReady, match="none of 0 decisions agreed"):
+        _ = replay([], sf.bandits.contextual(1)).value

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from surefoot._internal import checks
 from surefoot._internal.linalg import Floats
+from surefoot._internal.user_warnings import warn
 from surefoot.bandits.one_pass import OnePass, one_pass
 from surefoot.bandits.running_ridge import RunningRidge
 from surefoot.estimators import LeastSquares
@@ -19,21 +21,26 @@ from surefoot.regression.embedding import Embedding
 from surefoot.types import InvalidInput
 from surefoot.widths import Progress, Width, constant, srinivas
 
+_CHECKED = 100  # rewards
+_OTHER_UNIT = 1e4  # ratio of variance and ridge, in either direction
 _JITTER = 1e-12  # of the largest variance, that rounding may take from a covariance
 
 
-class Decision(NamedTuple):
+@dataclass(slots=True, eq=False)
+class Decision:
     """One decision, which its reward is told for, whenever that comes.
 
     Args:
         action: Index of the chosen option.
         propensity: Probability with which it was chosen, given what was known.
         feature: Features (m,) of it.
+        is_open: Whether its reward is still to come; `tell` and `forget` close it.
     """
 
     action: int
     propensity: float
     feature: Floats
+    is_open: bool = True
 
 
 @dataclass(frozen=True)
@@ -107,6 +114,7 @@ class Contextual:
         self._chosen = RunningRidge(self.dimension, ridge)  # with those whose rewards are to come
         self._theta = np.zeros(self.dimension)
         self._is_stale = False
+        self._first: list[float] = []  # rewards, by which their unit is checked
 
     @property
     def dimension(self) -> int:
@@ -171,33 +179,87 @@ class Contextual:
             reward: Its reward, a finite number.
 
         Raises:
-            InvalidInput: With nothing changed, if the reward is not a finite number.
+            InvalidInput: With nothing changed, if the reward is not a finite number, or the
+                decision is another bandit's, or was told or forgotten before.
         """
         value = checks.reward(reward)
-        self._rewarded.add(decision.feature)
-        self._estimator.take(decision.feature, value, self._rewarded)
+        self._close(decision)
+        self._record(decision.feature, value)
+
+    def _record(self, feature: Floats, value: float) -> None:
+        self._rewarded.add(feature)
+        self._estimator.take(feature, value, self._rewarded)
         self._is_stale = True
+        if len(self._first) < _CHECKED:
+            self._first.append(value)
+            if len(self._first) == _CHECKED:
+                self._check_unit()
+
+    def _check_unit(self) -> None:
+        """Warn where the first rewards are in another unit than `ridge` and the coefficients."""
+        variance, ridge = float(np.var(self._first)), self._rewarded.ridge
+        if variance > 0.0 and not 1.0 / _OTHER_UNIT < variance / ridge < _OTHER_UNIT:
+            much = "little" if variance > ridge else "much"
+            warn(
+                f"the first {_CHECKED} rewards deviate by {math.sqrt(variance):.2g}, and the noise "
+                f"by {math.sqrt(ridge):.2g} as `ridge` says, the coefficients by 1: the bandit "
+                f"explores too {much}. Pass rewards in a unit in which they deviate by about 1.",
+            )
 
     def learn(self, option: ArrayLike, reward: float) -> None:
         """Record a reward of an option (d,) that was not chosen here, such as a logged one.
 
         Raises:
-            InvalidInput: With nothing changed, if it is not a finite row, or the reward not finite.
+            InvalidInput: With nothing changed, if it is not one finite row, or the reward not
+                finite.
         """
         if self._actions:
             raise InvalidInput("`learn` is for options by their features, without `actions`.")
-        row = self._rows(np.atleast_2d(np.asarray(option, dtype=np.float64)))[0]
-        value = checks.reward(reward)
+        given = _numbers("option", option)
+        if given.ndim != 1:
+            raise InvalidInput(
+                f"`option` has the shape {given.shape}, expected one row (d,): call `learn` for "
+                "each."
+            )
+        row, value = self._rows(given[None])[0], checks.reward(reward)
         self._chosen.add(row)
-        self.tell(Decision(0, 1.0, row), value)
+        self._record(row, value)
 
     def forget(self, decision: Decision) -> None:
-        """Give up a decision whose reward will not come."""
+        """Give up a decision whose reward will not come.
+
+        Raises:
+            InvalidInput: With nothing changed, if the decision is another bandit's, or was told or
+                forgotten before.
+        """
+        self._close(decision)
         self._chosen.add(decision.feature, -1.0)
+
+    def number_of(self, options: ArrayLike) -> int:
+        """How many options there are to choose from, of those that `decide` takes."""
+        return self._actions or len(_numbers("options", options))
+
+    def _close(self, decision: Decision) -> None:
+        """Note that a decision's reward is not to come any more; refuse one that is not open."""
+        if not isinstance(decision, Decision):
+            raise InvalidInput(
+                f"`decision` is {checks.shown(decision)}, expected one that `decide` returned."
+            )
+        if decision.feature.shape != (self.dimension,):
+            raise InvalidInput(
+                f"`decision` has {len(decision.feature)} features and the bandit {self.dimension}: "
+                "pass a decision of this bandit."
+            )
+        if not decision.is_open:
+            raise InvalidInput(
+                "`decision` was told or forgotten before, which counts once: pass each decision "
+                "once, and further rewards of its option to `learn`."
+            )
+        decision.is_open = False
 
     def _rows(self, options: ArrayLike) -> Floats:
         """Features (k, m) of options, or of all actions in a context."""
-        found = np.asarray(options, dtype=np.float64)
+        found = _numbers("options", options)
         if self._actions and found.ndim == 1:
             found = found[None]
         if found.ndim != 2 or not len(found) or (self._actions and len(found) != 1):
@@ -243,6 +305,16 @@ class Contextual:
         if self._floor == 0.0:
             return shares
         return np.asarray((1.0 - self._floor) * shares + self._floor / len(shares))
+
+
+def _numbers(name: str, values: ArrayLike) -> Floats:
+    """Numbers as an array."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(
+            f"`{name}` is {checks.shown(values)}, expected numbers in rows of one length: {error}."
+        ) from None
 
 
 def contextual(

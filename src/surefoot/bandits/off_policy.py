@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from statistics import NormalDist
 from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import special
 
 from surefoot._internal import checks
 from surefoot._internal.linalg import Floats
 from surefoot.bandits.contextual import Decision
 from surefoot.estimators.tuning_free_truncation import leverage_threshold
-from surefoot.types import InvalidInput
+from surefoot.types import InvalidInput, NotReady
 
 _PASSES = 3  # of the mean that terms are truncated about
+_TINY = 1e-300  # to divide by where there is nothing
+_LARGEST = 1e150  # product whose square is finite
 
 
 class PolicyValue(NamedTuple):
@@ -50,7 +52,16 @@ class Replayed(NamedTuple):
 
     @property
     def value(self) -> float:
-        """Mean reward."""
+        """Mean reward.
+
+        Raises:
+            NotReady: If no decision agreed with the log.
+        """
+        if not len(self.rewards):
+            raise NotReady(
+                f"none of {self.seen} decisions agreed with the log, so that no reward is known: "
+                "replay more of it."
+            )
         return float(self.rewards.mean())
 
 
@@ -58,6 +69,7 @@ class _Learner(Protocol):
     def decide(self, options: ArrayLike) -> Decision: ...
     def tell(self, decision: Decision, reward: float) -> None: ...
     def forget(self, decision: Decision) -> None: ...
+    def number_of(self, options: ArrayLike) -> int: ...
 
 
 def replay(log: Iterable[tuple[ArrayLike, int, float]], bandit: _Learner) -> Replayed:
@@ -73,6 +85,9 @@ def replay(log: Iterable[tuple[ArrayLike, int, float]], bandit: _Learner) -> Rep
     Returns:
         The rewards that it got.
 
+    Raises:
+        InvalidInput: If a logged action is not the index of an option.
+
     References:
         Li et al. 2011, "Unbiased offline evaluation of contextual-bandit-based news article
         recommendation algorithms".
@@ -85,9 +100,16 @@ def replay(log: Iterable[tuple[ArrayLike, int, float]], bandit: _Learner) -> Rep
     """
     rewards, seen = [], 0
     for options, action, reward in log:
+        decision, number = bandit.decide(options), bandit.number_of(options)
+        logged = checks.integer(action)
+        if logged is None or not 0 <= logged < number:
+            bandit.forget(decision)
+            raise InvalidInput(
+                f"`log` has the action {checks.shown(action)} in decision {seen} of {number} "
+                f"options, expected an index from 0 to {number - 1}."
+            )
         seen += 1
-        decision = bandit.decide(options)
-        if decision.action == action:
+        if decision.action == logged:
             bandit.tell(decision, reward)
             rewards.append(float(reward))
         else:
@@ -108,7 +130,8 @@ def ips(rewards: ArrayLike, weights: ArrayLike, *, level: float = 0.95) -> Polic
         level: Confidence level of the interval.
 
     Returns:
-        The value.
+        The value; its interval is infinite where few of the weights are not 0, see
+        `doubly_robust`.
 
     Raises:
         InvalidInput: If lengths differ, a number is not finite or a weight negative.
@@ -123,9 +146,9 @@ def ips(rewards: ArrayLike, weights: ArrayLike, *, level: float = 0.95) -> Polic
         >>> value.value
         0.5
     """
-    r, w = _columns(rewards, weights)
-    c = float(w @ r) / max(float(w.sum()), 1e-300)
-    return _truncated(np.full(len(r), c), w * (r - c), w, level)
+    r, w = _columns(rewards=rewards, weights=weights)
+    c = float(w @ r) / max(float(w.sum()), _TINY)
+    return _truncated(np.full(len(r), c), r - c, w, level)
 
 
 def doubly_robust(
@@ -144,9 +167,13 @@ def doubly_robust(
     .. math:: \sum_i \min(e_i^2, b^2) = b^2 \ln\frac{2}{1 - \text{level}},
 
     about their own truncated mean, which leaves out fewer than that logarithm of them whatever
-    moments they have. The interval is the usual one of what is left, longer at each end by
-    (3 k + 2) b / n, with k the number of terms truncated there: what they may hold beyond b. For
-    weights without a variance nothing is proved; notes/bandits.md has the coverage.
+    moments they have; where fewer than that differ from their median, none is left out, for few of
+    few are no outliers. The interval is the usual one of what is left, longer at each end by
+    (3 k + 2) b / n, with k the number of terms truncated there: what they may hold beyond b. Nor is
+    it shorter than the usual interval without truncation, since a few large terms may also be rare
+    ones that belong there, such as clicks. It is infinite where fewer weights than that logarithm
+    are not 0: the log then says nothing of the policy. For weights without a variance nothing is
+    proved; notes/bandits.md has the coverage.
 
     Args:
         rewards: Rewards (n,) of the logged decisions.
@@ -172,43 +199,84 @@ def doubly_robust(
         >>> value.value
         3.0
     """
-    r, w, q, target = _columns(rewards, weights, predicted, predicted_of_policy)
-    return _truncated(target, w * (r - q), w, level)
+    r, w, q, target = _columns(
+        rewards=rewards,
+        weights=weights,
+        predicted=predicted,
+        predicted_of_policy=predicted_of_policy,
+    )
+    return _truncated(target, r - q, w, level)
 
 
-def _truncated(target: Floats, terms: Floats, weights: Floats, level: float) -> PolicyValue:
-    """Mean of targets plus terms, with the terms truncated about their own mean."""
-    number = len(terms)
+def _truncated(target: Floats, residuals: Floats, weights: Floats, level: float) -> PolicyValue:
+    """Mean of targets plus weighted residuals, with these truncated about their own mean."""
+    terms, number = weights * residuals, len(residuals)
     logarithm = math.log(2.0 / (1.0 - checks.probability("level", level)))
     center, bound = float(np.median(terms)), 0.0
     for _ in range(_PASSES):
-        bound = leverage_threshold(np.abs(terms - center), logarithm)
+        sizes = np.abs(terms - center)
+        bound = leverage_threshold(sizes, logarithm) or float(sizes.max())
         center += float((terms - center).clip(-bound, bound).mean())
     kept = target + center + (terms - center).clip(-bound, bound)
-    value = float(kept.mean())
-    reach = NormalDist().inv_cdf(0.5 + 0.5 * level) * float(kept.std()) / math.sqrt(number)
     above, below = terms - center > bound, center - terms > bound
+    value, reach = float(kept.mean()), _reach(kept, weights, level)
     unseen = [(3.0 * float(side.sum()) + 2.0) * bound / number for side in (below, above)]
-    effective = float(weights.sum()) ** 2 / max(float(weights @ weights), 1e-300)
+    plain = target + terms  # whose interval holds, too, what may be no outliers but rare
+    whole, far = float(plain.mean()), _reach(plain, weights, level)
+    counted = residuals[weights > 0.0]
+    if len(counted) and np.ptp(counted) == 0.0:  # where the policy is rare, others may differ
+        far = max(far, _reach(residuals, weights, level) * float(np.square(weights).mean()) ** 0.5)
+    scaled = weights / max(float(weights.max()), _TINY)
     return PolicyValue(
         value,
-        value - reach - unseen[0],
-        value + reach + unseen[1],
-        effective,
+        min(value - reach - unseen[0], whole - far),
+        max(value + reach + unseen[1], whole + far),
+        float(scaled.sum()) ** 2 / max(float(scaled @ scaled), _TINY),
         int(above.sum() + below.sum()),
     )
 
 
-def _columns(rewards: ArrayLike, weights: ArrayLike, *others: ArrayLike) -> list[Floats]:
-    columns = [np.asarray(one, dtype=np.float64) for one in (rewards, weights, *others)]
-    for column in columns:
-        if column.ndim != 1 or column.shape != columns[0].shape or not len(column):
+def _reach(values: Floats, weights: Floats, level: float) -> float:
+    """How far the usual interval of a mean (n,) reaches, infinite where few weights are not 0."""
+    known = int((weights > 0.0).sum())
+    if known < math.log(2.0 / (1.0 - level)):
+        return math.inf
+    quantile = float(special.stdtrit(known - 1, 0.5 + 0.5 * level))
+    return quantile * float(values.std()) / math.sqrt(len(values))
+
+
+def _columns(**given: ArrayLike) -> list[Floats]:
+    """Columns (n,) by name, of which the first has as many numbers as all others."""
+    columns = {name: _column(name, values) for name, values in given.items()}
+    number = len(columns["rewards"])
+    for name, column in columns.items():
+        if len(column) != number:
             raise InvalidInput(
-                f"a column has the shape {column.shape}, expected ({len(columns[0])},) as the "
-                "`rewards`, at least one."
+                f"`{name}` has {len(column)} numbers and `rewards` {number}, expected one for each "
+                "decision."
             )
-        if not np.isfinite(column).all():
-            raise InvalidInput("a column has values that are not finite, expected numbers.")
-    if (columns[1] < 0.0).any():
+    weights = columns["weights"]
+    if (weights < 0.0).any():
         raise InvalidInput("`weights` has negative values, expected ratios of probabilities.")
-    return columns
+    largest = max(float(np.abs(column).max()) for column in columns.values())
+    if float(weights.max()) * largest > _LARGEST:
+        raise InvalidInput(
+            f"`weights` has {weights.max():g}, whose products with the other columns are beyond "
+            "float64: expected ratios of probabilities."
+        )
+    return [*columns.values()]
+
+
+def _column(name: str, values: ArrayLike) -> Floats:
+    try:
+        column = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInput(f"`{name}` is {checks.shown(values)}, expected numbers (n,).") from None
+    if column.ndim != 1 or not len(column):
+        raise InvalidInput(
+            f"`{name}` has the shape {column.shape}, expected (n,), a number for each decision, at "
+            "least one."
+        )
+    if not np.isfinite(column).all():
+        raise InvalidInput(f"`{name}` has values that are not finite, expected numbers.")
+    return column
