@@ -229,7 +229,7 @@ def recommend(
     """
     with one_line_errors():
         from surefoot.tune import open_study, summarise
-        from surefoot.tune.ask_tell.answers import prediction_as_dict
+        from surefoot.tune.ask_tell.answers import recommendation_as_dict
         from surefoot.tune.comparison.compare import measured_verdict
         from surefoot.tune.comparison.named_settings import given_values
         from surefoot.tune.definition.constraint_text import constraints_as_json
@@ -240,7 +240,7 @@ def recommend(
         if opened.study_file.scheme.given and not texts:
             found = best_by_given(state := opened.state())
             if as_json:
-                typer.echo(json.dumps([prediction_as_dict(one) for one in found]))
+                typer.echo(json.dumps([recommendation_as_dict(one) for one in found]))
             else:
                 _say("\n".join(by_given_lines(state, found)))
             return

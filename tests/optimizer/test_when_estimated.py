@@ -118,3 +118,35 @@ def test_a_run_is_saved_before_its_estimate(name: str, tmp_path: Any) -> None:
     optimizer.save(tmp_path / "run")
     loaded = sf.Optimizer.load(tmp_path / "run", **({"kernel": KERNEL} if name == "huber" else {}))
     assert torch.equal(loaded.ask().point, optimizer.ask().point)
+
+
+@pytest.mark.slow
+def test_further_objectives_are_seen_as_if_told_at_once() -> None:
+    """They are fitted in turns, which a look does not depend on, nor a run on the look."""
+    g = torch.Generator().manual_seed(1)
+    x = torch.rand(12, 2, dtype=torch.float64, generator=g)
+    noise = 0.05 * torch.randn(12, 2, dtype=torch.float64, generator=g)
+    y = noise[:, 0] - (x - 0.4).square().sum(-1)
+    costs = [{"cost": float(one)} for one in x[:, 0].square() - x[:, 1] + noise[:, 1]]
+
+    def begun() -> sf.Optimizer:
+        return sf.algorithms.robust_ucb(
+            sf.Box([0.0, 0.0], [1.0, 1.0]),
+            outcomes={"cost": sf.Objective(maximise=False)},
+            policy=sf.acquisition.HypervolumeImprovement(),
+        )
+
+    one_by_one, unseen = begun(), begun()
+    for n in range(12):
+        before = copy.deepcopy(unseen)
+        one_by_one.tell(x[n], float(y[n]), outcomes=costs[n])
+        unseen.tell(x[n], float(y[n]), outcomes=costs[n])
+        if n < 8:
+            continue
+        at_once = begun()
+        at_once.tell_all(x[: n + 1], y[: n + 1], outcomes=costs[: n + 1])
+        last = sf.Measurement(x[n], {"objective": float(y[n]), **costs[n]})
+        for look in (one_by_one.belief(), before.belief(also=[last])):
+            for one, other in zip(look.objectives, at_once.belief().objectives, strict=True):
+                assert torch.equal(one.posterior.mean(x), other.posterior.mean(x))
+    assert torch.equal(one_by_one.ask().point, unseen.ask().point)

@@ -295,8 +295,8 @@ def test_predictions_are_of_named_and_given_configurations(write):
     for one in study.ask(5):
         study.tell(one.id, float(one.params["size"]))
     best, given = study.predict(["recommended", {"size": 3, "share": 0.5}])
-    assert best.params["size"] == 1
-    assert given.lower < 3.0 < given.upper
+    assert best.value.params["size"] == 1
+    assert given.value.lower < 3.0 < given.value.upper
     code, said = surefoot("predict", path, "size=3,share=0.5")
     assert code == 0
     assert said.endswith("): size=3 share=0.5\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -215,3 +216,15 @@ def test_the_report_counts_the_outliers_of_each_objective(
     surefoot("report", measured.study_file.path, "-o", tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text()
     assert "11 measurements · 2 of speed treated as outliers · no failures" in page
+
+
+@pytest.mark.slow
+def test_predictions_have_all_objectives(measured: OpenedStudy) -> None:
+    path = measured.study_file.path
+    said = surefoot("predict", path, "x=0.5")
+    assert re.fullmatch(r"cost 1\.5\S* \(.* to .*\) ms, speed 0?\.7\S* \(.*\): x=0\.5\n", said), (
+        said
+    )
+    (found,) = json.loads(surefoot("predict", path, "x=0.5", "--json"))
+    assert found["objectives"]["cost"]["value"] == found["value"]
+    assert found["objectives"]["speed"]["lower"] < 0.75 < found["objectives"]["speed"]["upper"]

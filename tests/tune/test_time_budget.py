@@ -107,3 +107,4 @@ def test_a_run_ends_with_its_time_and_so_does_the_run_that_resumes_it(write_stud
         state = trials.opened.state()
         assert trials.is_complete()
         assert (trials.target(state), trials.seconds_left(state)) == (3, 0.0)
+        assert trials.planned(state) == 8

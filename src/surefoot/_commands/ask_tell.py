@@ -138,16 +138,14 @@ def predict(
     ],
     as_json: JsonOption = False,
 ) -> None:
-    """Predict the values of configurations, with 95 % credible intervals."""
+    """Predict the values of configurations, all objectives, with 95 % credible intervals."""
     with study_errors():
-        from surefoot.tune.ask_tell.answers import prediction_as_dict, prediction_line
-
         opened = _opened(study)
         found = opened.predict(configurations)
         if as_json:
-            typer.echo(json.dumps([prediction_as_dict(one) for one in found]))
+            typer.echo(json.dumps([one.as_dict for one in found]))
         else:
-            say("\n".join(prediction_line(one, opened.study_file.units) for one in found))
+            say("\n".join(one.line(opened.study_file.units) for one in found))
 
 
 def serve(

@@ -390,8 +390,8 @@ class Optimizer:
                 told.add(location, one)
                 if OBJECTIVE in one.values:
                     self._history.append(told.rewards, location, one)
-            told.outcomes.settle()
             outcome = self._history.belief_with(told.rewards)
+        told = replace(told, outcomes=told.outcomes.current)
         unstable = self._unstable(outcome)
         success = told.failures.of_recommendation(
             outcome.fitted.kernel,
@@ -472,7 +472,7 @@ class Optimizer:
     @property
     def constraints(self) -> ConstraintBeliefs:
         """Beliefs of the constraints, also before the first reward."""
-        return self._told.outcomes.beliefs
+        return self._told.outcomes.current.beliefs
 
     @property
     def shared_failures(self) -> SharedValues:

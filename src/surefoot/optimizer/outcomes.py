@@ -68,6 +68,7 @@ class Outcomes:
     _models: dict[str, Model] = field(default_factory=dict)
     _states: dict[str, _State] = field(default_factory=dict)
     _beliefs: ConstraintBeliefs | None = None
+    _current: Outcomes | None = None
 
     def record(self, location: Location, measured: Measurement) -> None:
         """Record the values of a measurement at a location, but for that of the objective."""
@@ -84,7 +85,7 @@ class Outcomes:
                 time=measured.time,
             )
             self._states.pop(name, None)
-            self._beliefs = None
+            self._beliefs = self._current = None
 
     @cached_property
     def _turns(self) -> dict[str, int]:
@@ -94,11 +95,37 @@ class Outcomes:
 
     def settle(self) -> None:
         """Decide which values hyperparameters are fitted to, after those told together."""
-        for name, history in self.histories.items():
-            number, before = len(history.observations), history.fitted_to
-            turn = (number + self._turns.get(name, -number)) % _TURNS == 0 or not before
-            if turn and self._model_of(name).hyperparameters.is_due(number, before):
-                history.fitted_to = number
+        for name in self._behind:
+            history = self.histories[name]
+            number = len(history.observations)
+            if (number + self._turns.get(name, -number)) % _TURNS == 0 or not history.fitted_to:
+                history.fitted_to, self._current = number, None
+
+    @property
+    def _behind(self) -> list[str]:
+        """Names of the outcomes whose hyperparameters are due to be fitted."""
+        return [
+            name
+            for name, one in self.histories.items()
+            if self._model_of(name).hyperparameters.is_due(len(one.observations), one.fitted_to)
+        ]
+
+    @property
+    def current(self) -> Outcomes:
+        """The same with all hyperparameters fitted that are due, whoever's turn it is.
+
+        A look at the beliefs does not depend on when the last fit was.
+        """
+        if not (behind := self._behind):
+            return self
+        if self._current is None:
+            histories = {
+                name: replace(one, fitted_to=len(one.observations)) if name in behind else one
+                for name, one in self.histories.items()
+            }
+            kept = {name: one for name, one in self._states.items() if name not in behind}
+            self._current = replace(self, histories=histories, _states=kept, _beliefs=None)
+        return self._current
 
     @property
     def beliefs(self) -> ConstraintBeliefs:
@@ -133,7 +160,7 @@ class Outcomes:
             name: replace(one, observations=one.observations.writable)
             for name, one in self.histories.items()
         }
-        return replace(self, histories=histories, _states=dict(self._states))
+        return replace(self, histories=histories, _states=dict(self._states), _current=None)
 
     def restore(self, saved: Any, decoder: Decoder) -> None:
         """Go on from saved values."""
@@ -142,7 +169,7 @@ class Outcomes:
             decoder.fill(history.observations, value["fields"]["observations"])
             history.fitted_to = value["fields"]["fitted_to"]
             self.histories[key] = history
-        self._beliefs = None
+        self._beliefs = self._current = None
 
     @cached_property
     def limits(self) -> Mapping[str, Constraint]:

@@ -214,6 +214,8 @@ def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Tensors and values of a file; `InvalidInput` if it is damaged, or not one of ours."""
     from safetensors import SafetensorError, safe_open
 
+    if path.is_dir():
+        raise InvalidInput(f"{path} is a folder, expected a file that `Optimizer.save` wrote.")
     try:
         with safe_open(path, framework="pt") as file:
             entry = (file.metadata() or {}).get("surefoot")

@@ -22,7 +22,7 @@ from surefoot.integrations.optuna.search_space import ExhaustedSpace
 from surefoot.tune.closed_terminal import StandardOutput
 from surefoot.tune.definition.constraint_text import beyond_text, probability_text
 from surefoot.tune.definition.study_file import StudyFile
-from surefoot.tune.estimate_text import estimate_text, estimate_texts, quantity
+from surefoot.tune.estimate_text import estimate_text, estimate_texts, measured_text, quantity
 from surefoot.tune.observer import SILENT, NewTrials, Observer
 from surefoot.tune.plain_text import printable
 from surefoot.tune.stopping import Stop
@@ -102,7 +102,7 @@ class Progress:
         self._fitted = -1  # measurements in the model
         self._said: set[str] = set()  # kinds of messages
         self._notes: list[str] = []
-        self.rounds = trials.rounds
+        self.rounds = self.target = trials.rounds
         self.study_file = trials.study_file
         self.units = trials.study_file.units
         self.finished_before = self._new.state.finished  # rounds of earlier runs
@@ -129,13 +129,13 @@ class Progress:
             self._fitted = measured
             self._use(state)
         self.finished, self.failures = state.finished, state.failed
-        self.rounds = self._trials.target(state)
+        self.rounds, self.target = self._trials.planned(state), self._trials.target(state)
         self.running = tuple(t for t in state.trials if t.state == TrialState.RUNNING and t.params)
         done = self.finished - self.finished_before
         left = self._trials.seconds_left(state)
         if done > 0:  # at the pace of this run so far, however many workers it has
             pace = (time.monotonic() - self._start) / done
-            left = min(left, pace * max(0, self.rounds - self.finished))
+            left = min(left, pace * max(0, self.target - self.finished))
         self.seconds_left = left if left < math.inf and not self._stop.requested else None
         return new
 
@@ -281,7 +281,7 @@ class LivePanel:
         more = f" and {len(running) - 3} more" if len(running) > 3 else ""
         if shown:
             return ", ".join(shown) + more
-        done = self._progress.finished >= self._progress.rounds
+        done = self._progress.finished >= self._progress.target
         return "nothing" if done else "choosing a configuration"
 
 
@@ -293,7 +293,7 @@ def show(console: Console, text: str) -> None:
 def result_of(trial: FrozenTrial, study_file: StudyFile) -> str:
     """Result of a finished trial, in a line, with the constraints that its values are beyond."""
     if trial.state == TrialState.COMPLETE:
-        value = pair_text(trial) or study_file.units.of_value(f"{trial.value:.5g}")
+        value = pair_text(trial) or study_file.units.of_value(measured_text(trial.value))
         reported = trial_constraints(trial)
         limits = beyond_text(reported, study_file.constraints)
         value = objectives_text(study_file, value, reported)
@@ -308,7 +308,7 @@ def objectives_text(study_file: StudyFile, value: str, reported: Mapping[str, fl
     """A measured value, with its name and the further objectives where there are several."""
     units = study_file.scheme.objectives
     further = (
-        f"{name} {reported[name]:.5g}{f' {units[name].unit}' if units[name].unit else ''}"
+        f"{name} {measured_text(reported[name])} {units[name].unit or ''}".rstrip()
         for name in study_file.scheme.further
         if name in reported
     )

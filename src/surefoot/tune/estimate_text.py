@@ -23,6 +23,18 @@ def quantity(estimand: str, risk: str | None) -> str:
     return "value" if estimand == "location" else estimand
 
 
+def measured_text(value: float) -> str:
+    """A measured value, with five digits at least and all before the decimal point.
+
+    Example:
+        >>> measured_text(12.345678), measured_text(1e9 + 0.25), measured_text(2e-6)
+        ('12.346', '1000000000.2', '2e-06')
+    """
+    before = math.floor(math.log10(abs(value))) + 1 if value else 0
+    digits = max(_LEAST, before + 1) if before > _LEAST else _LEAST
+    return f"{value + 0.0:.{min(digits, _MOST)}g}"
+
+
 def estimate_texts(value: float, lower: float, upper: float) -> tuple[str, str, str]:
     """An estimate and the ends of its interval, with digits enough to show the width.
 

@@ -43,7 +43,7 @@ class Outcome:
     Args:
         stopped: Whether Ctrl-C ended it before its last round.
         summary: The results of the study.
-        rounds: Finished trials that the run was to reach.
+        rounds: Finished trials that the run was to reach, with time enough.
     """
 
     stopped: bool
@@ -147,8 +147,9 @@ def run(
                     f"the budget of {study_file.study.budget} is over after {after.finished} of "
                     f"{trials.rounds} rounds"
                 )
-    summary, target = summarise(opened, under), trials.target(opened.state())
-    return Outcome(stop.requested and summary.trials < target, summary, target)
+    summary, state = summarise(opened, under), opened.state()
+    is_stopped = stop.requested and summary.trials < trials.target(state)
+    return Outcome(is_stopped, summary, trials.planned(state))
 
 
 def _resumed(trials: StudyTrials, before: StudyState) -> str:

@@ -426,6 +426,7 @@ GOOD_X, GOOD_Y = measured(6)
         ((GOOD_X, GOOD_Y * torch.nan), "`train_Y` is not finite in row 0"),
         ((GOOD_X[:0], GOOD_Y[:0]), r"`train_X` is of shape \(0, 2\)"),
         (([[1.0]], GOOD_Y), "`train_X` is of type list"),
+        ((GOOD_X.numpy(), GOOD_Y), "`train_X` is of type ndarray, expected a tensor"),
     ],
 )
 def test_data_that_do_not_go_together(given: tuple, message: str) -> None:

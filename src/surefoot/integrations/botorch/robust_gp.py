@@ -494,8 +494,9 @@ def _check_data(X: object, Y: object, Yvar: object) -> None:
     given = {"train_X": X, "train_Y": Y} | ({} if Yvar is None else {"train_Yvar": Yvar})
     for name, value in given.items():
         if not isinstance(value, Tensor) or value.ndim != 2 or 0 in value.shape:
-            shape = tuple(getattr(value, "shape", ()))
-            came = f"of shape {shape}" if shape else f"of type {type(value).__name__}"
+            tensor = value if isinstance(value, Tensor) else None
+            kind = f"of type {type(value).__name__}"
+            came = kind if tensor is None else f"of shape {tuple(tensor.shape)}"
             columns = "d" if name == "train_X" else "m"
             raise InvalidInput(
                 f"`{name}` is {came}, expected a tensor (n, {columns}) with n > 0: "

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from surefoot.beliefs import Belief
     from surefoot.integrations.optuna.encoding import Encoding
 
-_LEAST = 2  # trials
+LEAST = 2
+"""Trials that an older study needs in the new search space."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,30 @@ class OlderStudy:
         """
         from surefoot.algorithms import robust_ucb
 
+        rows = self.measured(encoding, direction, log)
+        if len(rows) < LEAST:
+            names = ", ".join(encoding.distributions)
+            raise InvalidInput(
+                f"`prior` has {len(rows)} finished trials with values of {names} in their ranges, "
+                f"expected at least {LEAST}: pass a study of the same parameters."
+            )
+        optimizer = robust_ucb(encoding.box, effects=())
+        optimizer.record(rows)
+        return optimizer.belief()
+
+    def measured(
+        self, encoding: Encoding, direction: StudyDirection, log: bool
+    ) -> list[Measurement]:
+        """The values of its trials in a new search space, as rewards.
+
+        Args:
+            encoding: Encoding of the new search space.
+            direction: Direction of the new study.
+            log: Whether logarithms are modelled.
+
+        Raises:
+            InvalidInput: If the new study has another direction.
+        """
         if direction != self.direction:
             raise InvalidInput(
                 f"`prior` is to {self.direction.name.lower()}, expected the direction of the "
@@ -73,12 +98,4 @@ class OlderStudy:
                 continue
             reward = sign * (math.log(value) if log else value)
             rows.append(Measurement(point, {OBJECTIVE: reward}))
-        if len(rows) < _LEAST:
-            names = ", ".join(encoding.distributions)
-            raise InvalidInput(
-                f"`prior` has {len(rows)} finished trials with values of {names} in their ranges, "
-                f"expected at least {_LEAST}: pass a study of the same parameters."
-            )
-        optimizer = robust_ucb(encoding.box, effects=())
-        optimizer.record(rows)
-        return optimizer.belief()
+        return rows

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from optuna.trial import FrozenTrial, Trial
 
-from surefoot.tune.estimate_text import estimate_texts
+from surefoot.tune.estimate_text import estimate_text, estimate_texts
 from surefoot.tune.study.trial_attributes import asked_id, failure_reason, trial_environment
 
 if TYPE_CHECKING:
@@ -146,14 +146,44 @@ def _since(one: Asked) -> str:
     return "" if one.since is None else f"  (since {one.since:%Y-%m-%d %H:%M})"
 
 
-def prediction_line(one: StudyRecommendation, units: Units) -> str:
-    """A predicted value with its interval, and the configuration."""
-    value, low, high = estimate_texts(one.value, one.lower, one.upper)
-    feasible = "" if one.feasible else f", constraints hold with probability {one.feasibility:.2g}"
-    params = " ".join(shlex.quote(f"{name}={given}") for name, given in one.params.items())
-    return f"{units.of_value(value)} ({low} to {high}){feasible}: {params}"
+@dataclass(frozen=True)
+class Prediction:
+    """What the model predicts of a configuration.
+
+    Args:
+        value: The predicted value or risk with its interval; of several objectives, the first.
+        objectives: Several objectives by name.
+        of: Units of these.
+    """
+
+    value: StudyRecommendation
+    objectives: Mapping[str, StudyRecommendation]
+    of: Mapping[str, str]
+
+    def line(self, units: Units) -> str:
+        """The value with its interval, or those of all objectives, and the configuration."""
+        one = self.value
+        shown, low, high = estimate_texts(one.value, one.lower, one.upper)
+        value = f"{units.of_value(shown)} ({low} to {high})"
+        several = [
+            f"{name} {estimate_text(one.value, one.lower, one.upper)} {self.of[name]}".rstrip()
+            for name, one in self.objectives.items()
+        ]
+        chance = f", constraints hold with probability {one.feasibility:.2g}"
+        params = " ".join(shlex.quote(f"{name}={given}") for name, given in one.params.items())
+        return f"{', '.join(several) or value}{'' if one.feasible else chance}: {params}"
+
+    @property
+    def as_dict(self) -> dict[str, Any]:
+        """JSON values."""
+        several = {
+            name: {"value": one.value, "lower": one.lower, "upper": one.upper}
+            for name, one in self.objectives.items()
+        }
+        found = recommendation_as_dict(self.value)
+        return found | ({"objectives": several} if several else {})
 
 
-def prediction_as_dict(one: StudyRecommendation) -> dict[str, Any]:
+def recommendation_as_dict(one: StudyRecommendation) -> dict[str, Any]:
     """JSON values."""
     return {**vars(one), "params": dict(one.params)}

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
 from surefoot.integrations.optuna import ENVIRONMENT
-from surefoot.tune.ask_tell.answers import Asked, Status, Told
+from surefoot.tune.ask_tell.answers import Asked, Prediction, Status, Told
 from surefoot.tune.ask_tell.design import left_of_design
 from surefoot.tune.ask_tell.told_values import Given, result_of
 from surefoot.tune.comparison.named_settings import (
@@ -39,9 +39,6 @@ from surefoot.tune.study.trial_attributes import (
 )
 from surefoot.tune.study.trials import NoTrial, StudyTrials
 from surefoot.types import InvalidInput, SurefootError
-
-if TYPE_CHECKING:
-    from surefoot.integrations.optuna import StudyRecommendation
 
 Result = TypeVar("Result")
 MOST = 1000  # configurations at once
@@ -158,9 +155,7 @@ class AskTell:
         """
         return self._locked("forgetting trials", partial(self._forget, ids))
 
-    def predict(
-        self, configurations: Sequence[str | Mapping[str, Any]]
-    ) -> list[StudyRecommendation]:
+    def predict(self, configurations: Sequence[str | Mapping[str, Any]]) -> list[Prediction]:
         """Predicted values of configurations, or the risk in a study with an environment.
 
         Args:
@@ -176,8 +171,16 @@ class AskTell:
             StorageFailed: If the storage cannot be read.
         """
         settings = [self._configuration(one) for one in configurations]
-        belief = self.opened.state().belief
-        return [belief.assess(params) for params in settings]
+        state = self.opened.state()
+        several = state.objectives.objectives if self.study_file.scheme.objectives else {}
+        return [
+            Prediction(
+                state.belief.assess(params),
+                {name: one.assess(params) for name, one in several.items()},
+                {name: one.unit or "" for name, one in self.study_file.scheme.objectives.items()},
+            )
+            for params in settings
+        ]
 
     def status(self) -> Status:
         """The rounds, and the configurations that wait for their outcome.

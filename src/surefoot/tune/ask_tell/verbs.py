@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from surefoot.tune.ask_tell.answers import prediction_as_dict
 from surefoot.tune.ask_tell.ask_tell import AskTell
 from surefoot.tune.ask_tell.told_values import Given
 from surefoot.tune.plain_text import shown
@@ -62,7 +61,7 @@ class Verbs:
                 f"configurations: got {shown(configurations)}, expected a list of them"
             )
         found = self.study.predict(configurations)
-        return {"predictions": [prediction_as_dict(one) for one in found]}
+        return {"predictions": [one.as_dict for one in found]}
 
     def status(self) -> dict[str, Any]:
         """The progress of the study and the configurations that wait to be told."""

@@ -34,6 +34,7 @@ from surefoot.tune.comparison.paired_test import PairedTest
 from surefoot.tune.definition.constraint_text import beyond_text
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.display import console_of, objectives_text, show
+from surefoot.tune.estimate_text import measured_text
 from surefoot.tune.measuring.measured_units import declared_units, in_study_units
 from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement
 from surefoot.tune.measuring.objective import Objective, usable_objective
@@ -409,7 +410,8 @@ def _progress(comparing: Comparing, pairs: Runs) -> str:
 
 
 def _with_error(run: Measurement) -> str:
-    return f"{run.value:.5g} ± {run.sem:.2g}" if run.sem else f"{run.value:.5g}"
+    value = measured_text(run.value)
+    return f"{value} ± {run.sem:.2g}" if run.sem else value
 
 
 def _params(params: Mapping[str, Any], units: Units) -> str:

@@ -274,7 +274,7 @@ def _noise(residuals: np.ndarray, downweighted: int) -> tuple[tuple[tuple[str, s
     try:
         found = diagnose(residuals)
     except InvalidInput as error:
-        return (), f"No diagnosis: {error}"
+        return (), f"No diagnosis: {str(error).replace('`y` has', 'the residuals have')}"
     far = round(found.outlier_share * found.n)
     # Which algorithm to use is no question here: the model is the one that was suggested.
     facts = [(name, text) for name, text in found.facts() if not name.startswith("Suggested")]

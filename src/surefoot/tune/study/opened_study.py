@@ -15,9 +15,11 @@ import numpy as np
 import optuna
 from optuna.samplers import BaseSampler
 from optuna.storages import BaseStorage
+from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from surefoot.integrations.optuna import SurefootSampler
+from surefoot.integrations.optuna.earlier_study import LEAST, OlderStudy
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.plain_text import shown
 from surefoot.tune.study.compatibility import DEFINITION, check_compatible, definition
@@ -208,6 +210,7 @@ def create_study(
         StudyFileError: If the storage holds another study, which is left unchanged.
         StorageFailed: If the storage cannot be read or written.
     """
+    _older_study(study_file)  # before anything is created
     location = locate(study_file)
     return location.attempt(
         "opening the study",
@@ -297,10 +300,23 @@ def _older_study(study_file: StudyFile) -> optuna.Study | None:
             f"got {shown(study_file.prior.source)}, which is no storage of a study, expected a "
             "file that `surefoot tune` has written, such as 'old.db'",
         )
+    from surefoot.integrations.optuna.encoding import Encoding  # which imports torch
+
     try:
-        return study_in(study_file, file)[0]
+        study = study_in(study_file, file)[0]
+        space, direction = study_file.space, StudyDirection[study_file.study.direction.upper()]
+        encoding = Encoding(space, space.named.encoding)
+        rows = OlderStudy.of(study).measured(encoding, direction, study_file.objective.log)
     except InvalidInput as error:
         raise study_file.error("prior.from", str(error)) from None
+    if len(rows) < LEAST:
+        raise study_file.error(
+            "prior.from",
+            f"got {shown(study_file.prior.source)}, whose study {study.study_name!r} has "
+            f"{len(rows)} finished trials with values of {', '.join(encoding.distributions)} in "
+            f"their ranges, expected at least {LEAST}: a study of the same parameters",
+        )
+    return study
 
 
 def import_model() -> None:

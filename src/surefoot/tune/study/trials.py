@@ -96,12 +96,16 @@ class StudyTrials:
         """The checked study file."""
         return self.opened.study_file
 
-    def target(self, state: StudyState) -> int:
-        """Rounds to reach: `rounds`, or fewer once the search has stopped early or time is over.
+    def planned(self, state: StudyState) -> int:
+        """Rounds to reach with time enough: fewer than `rounds` where the search stopped early."""
+        return Schedule(state, self.rounds).target()
 
-        Once time is over, those that have begun are finished.
+    def target(self, state: StudyState) -> int:
+        """Rounds to reach: those planned, or fewer once time is over.
+
+        Those that have begun by then are finished.
         """
-        rounds = Schedule(state, self.rounds).target()
+        rounds = self.planned(state)
         if self.seconds_left(state) > 0.0:
             return rounds
         running = [one for one in state.trials if one.state == TrialState.RUNNING]
