@@ -150,3 +150,22 @@ def test_further_objectives_are_seen_as_if_told_at_once() -> None:
             for one, other in zip(look.objectives, at_once.belief().objectives, strict=True):
                 assert torch.equal(one.posterior.mean(x), other.posterior.mean(x))
     assert torch.equal(one_by_one.ask().point, unseen.ask().point)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [103, 107])
+def test_between_fits_a_look_is_as_if_told_at_once(number: int) -> None:
+    g = torch.Generator().manual_seed(1)
+    x = torch.rand(number, 1, dtype=torch.float64, generator=g)
+    y = torch.sin(6.0 * x[:, 0]) + 0.05 * torch.randn(number, dtype=torch.float64, generator=g)
+    one_by_one, at_once, in_parts = (algorithms.robust_ucb(sf.Box([0.0], [1.0])) for _ in range(3))
+    at_once.tell_all(x, y)
+    in_parts.tell_all(x[:100], y[:100])
+    in_parts.tell_all(x[100:], y[100:])
+    one_by_one.tell_all(x[:100], y[:100])
+    for n in range(100, number):
+        one_by_one.tell(x[n], float(y[n]))
+    expected = at_once.belief().posterior.mean(x)
+    for other in (in_parts, one_by_one):
+        found = other.belief().posterior.mean(x)
+        torch.testing.assert_close(found, expected, rtol=0.0, atol=1e-10)

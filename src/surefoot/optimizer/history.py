@@ -15,6 +15,7 @@ from surefoot.beliefs.model import Model, Regressor
 from surefoot.beliefs.outcome import Inferred, OutcomeBelief
 from surefoot.estimators import LeastSquares
 from surefoot.hyperparameters import Fitted
+from surefoot.optimizer.fit_schedule import latest_fit
 from surefoot.optimizer.serialization import OUTSIDE, Decoder, is_whole
 from surefoot.regression.noise import NO_KNOWN_NOISE
 from surefoot.regression.observations import Observations, Pull
@@ -146,8 +147,8 @@ class History:
         if self._is_batched:
             if self.inferred is None and len(self.observations):
                 self._renew()
-        elif self._fit_is_due():
-            self.fitted_at = len(self.observations)
+        else:
+            self.fitted_at = latest_fit(self._is_due_at, len(self.observations), self.fitted_at)
 
     def selection(self) -> Posterior:
         """The posterior that the next point is chosen by: outstanding pulls lower its variance."""
@@ -289,7 +290,7 @@ class History:
         """Fit, redraw and estimate from all rewards, as far as each is due."""
         look = self._look
         if self._is_batched:
-            if self._fit_is_due():
+            if self._is_due_at(len(self.observations), self.fitted_at):
                 self.fitted_at = len(self.observations)
             due = self._due_regressor(self.generator)
             self.regressor = due.redrawn(self.observations, self.generator)
@@ -313,9 +314,9 @@ class History:
             return False
         return torch.equal(look.generator.get_state(), self.generator.get_state())
 
-    def _fit_is_due(self) -> bool:
-        """Whether to fit: by the rule, and rarely while the initial design is measured."""
-        rule, number, before = self.model.hyperparameters, len(self.observations), self.fitted_at
+    def _is_due_at(self, number: int, before: int) -> bool:
+        """Whether to fit to so many rewards: rarely while the initial design is measured."""
+        rule = self.model.hyperparameters
         if not rule.lasting and before < self.initial:
             return number >= min(2 * before, self.initial)
         return rule.is_due(number, before)

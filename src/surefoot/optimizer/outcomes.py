@@ -15,6 +15,7 @@ from surefoot.beliefs.model import Model
 from surefoot.beliefs.outcome import FIT_OF_OUTCOMES, OutcomeBelief
 from surefoot.estimators import StudentT
 from surefoot.features import Nystrom, PivotedCholesky
+from surefoot.optimizer.fit_schedule import latest_fit
 from surefoot.optimizer.serialization import Decoder
 from surefoot.regression.observations import Observations
 from surefoot.spaces import Space
@@ -95,20 +96,22 @@ class Outcomes:
 
     def settle(self) -> None:
         """Decide which values hyperparameters are fitted to, after those told together."""
-        for name in self._behind:
+        for name, due in self._due.items():
             history = self.histories[name]
             number = len(history.observations)
             if (number + self._turns.get(name, -number)) % _TURNS == 0 or not history.fitted_to:
-                history.fitted_to, self._current = number, None
+                history.fitted_to, self._current = due, None
 
     @property
-    def _behind(self) -> list[str]:
-        """Names of the outcomes whose hyperparameters are due to be fitted."""
-        return [
-            name
+    def _due(self) -> dict[str, int]:
+        """How many values each outcome is due to be fitted to, by its name, if it is not yet."""
+        latest = {
+            name: latest_fit(
+                self._model_of(name).hyperparameters.is_due, len(one.observations), one.fitted_to
+            )
             for name, one in self.histories.items()
-            if self._model_of(name).hyperparameters.is_due(len(one.observations), one.fitted_to)
-        ]
+        }
+        return {name: at for name, at in latest.items() if at > self.histories[name].fitted_to}
 
     @property
     def current(self) -> Outcomes:
@@ -116,14 +119,14 @@ class Outcomes:
 
         A look at the beliefs does not depend on when the last fit was.
         """
-        if not (behind := self._behind):
+        if not (due := self._due):
             return self
         if self._current is None:
             histories = {
-                name: replace(one, fitted_to=len(one.observations)) if name in behind else one
+                name: replace(one, fitted_to=due.get(name, one.fitted_to))
                 for name, one in self.histories.items()
             }
-            kept = {name: one for name, one in self._states.items() if name not in behind}
+            kept = {name: one for name, one in self._states.items() if name not in due}
             self._current = replace(self, histories=histories, _states=kept, _beliefs=None)
         return self._current
 
