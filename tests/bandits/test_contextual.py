@@ -265,3 +265,18 @@ def test_rewards_in_another_unit_than_the_ridge_are_said(unit: float, much: str)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert run(1.0) > 160
+
+
+@pytest.mark.parametrize("noise", [1e-3, "cauchy"])
+def test_rewards_as_the_prior_has_them_are_not_said_to_be_in_another_unit(
+    noise: float | str,
+) -> None:
+    random = np.random.default_rng(3)
+    bandit = sf.bandits.contextual(4, ridge=1e-6 if noise == 1e-3 else 1.0)
+    theta = random.normal(size=4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(150):
+            decision = bandit.decide(random.normal(size=(4, 4)))
+            error = random.standard_cauchy() if noise == "cauchy" else 1e-3 * random.normal()
+            bandit.tell(decision, float(decision.feature @ theta + error))

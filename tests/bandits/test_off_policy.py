@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import surefoot as sf
-from surefoot.bandits import doubly_robust, ips, replay
+from surefoot.bandits import Decision, doubly_robust, ips, replay
 
 
 def test_weights_of_one_give_the_mean() -> None:
@@ -73,6 +73,7 @@ def test_a_replay_learns_from_decisions_that_agree() -> None:
         ([], [], r"`rewards` has the shape \(0,\)"),
         ("ab", [1.0, 1.0], "`rewards` is 'ab', expected numbers"),
         ([1.0, 2.0], [1e308, 1.0], r"`weights` has 1e\+308"),
+        ([1e200, 2.0], [1.0, 1.0], r"`rewards` has 1e\+200"),
     ],
 )
 def test_columns_that_are_none_are_refused(
@@ -88,6 +89,8 @@ def test_a_log_that_says_nothing_of_the_policy_has_an_infinite_interval() -> Non
         doubly_robust([1.0, 5.0] + [4.0] * 98, [300.0] * 2 + [0.0] * 98, [4.0] * 100, [4.0] * 100),
         ips([1.0], [1.0]),
         ips([1.0] * 50, [0.0] * 50),
+        ips([1.0, 5.0, 9.0] + [4.0] * 997, [300.0] * 3 + [1e-9] * 997),
+        ips([1.0, 2.0, 3.0], [0.0, 0.0, 3.0], level=0.2),
     ]
     assert all(found.lower == -np.inf and found.upper == np.inf for found in nothing)
 
@@ -101,14 +104,17 @@ FEW = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", FEW)
+@pytest.mark.parametrize("elsewhere", [0.0, 1e-9, 1e-2])
 @pytest.mark.parametrize(("number", "share"), [(100, 0.02), (500, 0.02), (1000, 0.01)])
-def test_intervals_hold_where_the_log_agrees_rarely(kind: str, number: int, share: float) -> None:
+def test_intervals_hold_where_the_log_agrees_rarely(
+    kind: str, number: int, share: float, elsewhere: float
+) -> None:
     random, draw = np.random.default_rng(1), FEW[kind]
     mean = 10.0 if kind == "values" else 0.3
     missed = 0
     for _ in range(200):
         rewards = draw(random, number)
-        weights = np.where(random.random(number) < share, 1.0 / share, 0.0)
+        weights = np.where(random.random(number) < share, 1.0 / share, elsewhere)
         found = ips(rewards, weights)
         missed += not found.lower <= mean <= found.upper
     assert missed < 60
@@ -132,6 +138,19 @@ def test_a_logged_action_is_the_index_of_an_option(action: object) -> None:
         bandit.decide([[0.0], [1.0]]).action
         == sf.bandits.contextual(1).decide(np.eye(2)[:, 1:]).action
     )
+
+
+def test_a_replay_takes_indices_of_a_table_and_ones_own_learner() -> None:
+    class First:
+        def decide(self, options: object) -> Decision:
+            return Decision(0, 1.0, np.zeros(1))
+
+        def tell(self, decision: Decision, reward: float) -> None: ...
+
+        def forget(self, decision: Decision) -> None: ...
+
+    log = [([[0.0], [1.0]], action, 2.0) for action in (0.0, np.float64(1.0), np.int64(0))]
+    assert replay(log, First()).rewards.tolist() == [2.0, 2.0]
 
 
 def test_a_replay_without_agreement_has_no_value() -> None:

@@ -88,7 +88,7 @@ def test_a_measurement_in_the_unit_of_its_study(printed, declared, earlier, valu
     if value is None:
         assert isinstance(result, Failure)
         assert result.blameless
-        assert "expected the same, or objective.unit before the first" in result.reason
+        assert "expected the same, or its `unit` in the study file before" in result.reason
     else:
         assert isinstance(result, Measurement)
         assert (result.value, result.sem) == pytest.approx((value, value / 4))
@@ -107,7 +107,7 @@ def test_a_constraint_is_converted_only_to_a_unit_of_its_own(printed, declared, 
     result = in_study_units(given, {} if declared is None else {"p99": declared}, known)
     if value is None:
         assert isinstance(result, Failure)
-        assert "p99.unit in the study file" in result.reason
+        assert "its `unit` in the study file" in result.reason
     else:
         assert isinstance(result, Measurement)
         assert result.constraints["p99"] == value

@@ -96,7 +96,10 @@ READ = [
     ('{"speed": 5, "cost": 3, "wall": 9}', (3.0, 5.0)),
     ("cost 3 ms +- 0.2 ms\nspeed 5", (3.0, 5.0)),
     ("speed=5\nwall=9.1", "no `cost=NUMBER` on standard output, expected it, since cost is"),
-    ("12.5\nspeed=5", "no `cost=NUMBER` on standard output"),
+    ("speed=5\n3 ms", (3.0, 5.0)),  # alone in the last line
+    ("speed=5\nsamples: 2 3 4", (3.0, 5.0)),
+    ("cost=9 speed=5\nsamples: 2 3 4", (3.0, 5.0)),
+    ("speed=5\nin 12.5 s", "no `cost=NUMBER` on standard output"),
     ("cost=3", "no `speed=NUMBER` on standard output"),
     ("cost=nan\nspeed=5", "the objective cost is NaN, expected a finite number"),
     ("cost=3\nspeed=inf", "the objective speed is inf, expected a finite number"),
@@ -115,9 +118,33 @@ def test_every_objective_is_read_by_its_name(
     if isinstance(read, str):
         assert isinstance(result, Failure)
         assert result.reason.startswith(read)
+        assert result.blameless == ("NaN" not in read and "inf" not in read)
     else:
         assert isinstance(result, Measurement)
         assert (result.value, result.constraints["speed"]) == read
+
+
+def test_an_objective_may_have_the_name_worker(tmp_path: Path) -> None:
+    named = STUDY.replace(
+        'cost = { direction = "minimize", value = "cost"', 'worker = { direction = "minimize"'
+    )
+    path = study_writer(tmp_path, named, "print('worker=3 ms')\nprint('speed=5')\n")()
+    assert isinstance(result := check(path).result, Measurement)
+    assert (result.value, result.worker) == (3.0, "")
+
+
+@pytest.mark.slow
+def test_slices_of_a_run_are_compared(tmp_path: Path) -> None:
+    bench = """
+import sys
+print("speed=5", flush=True)
+for i in range(4):
+    print("samples:", float(sys.argv[1]) + i / 100, flush=True)
+"""
+    named = STUDY.replace(', value = "cost"', "").replace(', value = "speed"', "")
+    path = study_writer(tmp_path, named, bench)()
+    said = surefoot("compare", path, "--a", "x=0.2", "--b", "x=0.3", "--runs", 2, "--slices", 2)
+    assert "Failed" not in said
 
 
 def test_other_objectives_are_another_study(write: Callable[..., Path]) -> None:

@@ -22,7 +22,7 @@ from surefoot.types import InvalidInput
 from surefoot.widths import Progress, Width, constant, srinivas
 
 _CHECKED = 100  # rewards
-_OTHER_UNIT = 1e4  # ratio of variance and ridge, in either direction
+_OTHER_UNIT = 100.0  # times more or less than is expected
 _JITTER = 1e-12  # of the largest variance, that rounding may take from a covariance
 
 
@@ -114,7 +114,7 @@ class Contextual:
         self._chosen = RunningRidge(self.dimension, ridge)  # with those whose rewards are to come
         self._theta = np.zeros(self.dimension)
         self._is_stale = False
-        self._first: list[float] = []  # rewards, by which their unit is checked
+        self._first: list[tuple[float, float]] = []  # rewards and squared norms of their features
 
     @property
     def dimension(self) -> int:
@@ -180,7 +180,7 @@ class Contextual:
 
         Raises:
             InvalidInput: With nothing changed, if the reward is not a finite number, or the
-                decision is another bandit's, or was told or forgotten before.
+                decision has other features or was told or forgotten before.
         """
         value = checks.reward(reward)
         self._close(decision)
@@ -191,20 +191,25 @@ class Contextual:
         self._estimator.take(feature, value, self._rewarded)
         self._is_stale = True
         if len(self._first) < _CHECKED:
-            self._first.append(value)
+            self._first.append((value, float(feature @ feature)))
             if len(self._first) == _CHECKED:
                 self._check_unit()
 
     def _check_unit(self) -> None:
-        """Warn where the first rewards are in another unit than `ridge` and the coefficients."""
-        variance, ridge = float(np.var(self._first)), self._rewarded.ridge
-        if variance > 0.0 and not 1.0 / _OTHER_UNIT < variance / ridge < _OTHER_UNIT:
-            much = "little" if variance > ridge else "much"
-            warn(
-                f"the first {_CHECKED} rewards deviate by {math.sqrt(variance):.2g}, and the noise "
-                f"by {math.sqrt(ridge):.2g} as `ridge` says, the coefficients by 1: the bandit "
-                f"explores too {much}. Pass rewards in a unit in which they deviate by about 1.",
-            )
+        """Warn where the first rewards vary by far less than the noise, or more than all of it."""
+        rewards, norms = np.array(self._first).T
+        spread = float(np.median(np.abs(rewards - np.median(rewards)))) or float(rewards.std())
+        noise = math.sqrt(self._rewarded.ridge)
+        most = math.hypot(noise, math.sqrt(float(norms.mean())))  # coefficients deviate by 1
+        if not spread > 0.0 or noise / _OTHER_UNIT < spread < most * _OTHER_UNIT:
+            return
+        much, what = ("little", "coefficients") if spread > most else ("much", "noise")
+        warn(
+            f"the first {_CHECKED} rewards deviate by about {spread:.2g}, where `ridge` and the "
+            f"features have them deviate by {noise:.2g} to {most:.2g}: the bandit explores too "
+            f"{much}. Pass rewards in a unit in which their {what} deviate by about 1"
+            f"{', or a smaller `ridge`.' if much == 'much' else '.'}",
+        )
 
     def learn(self, option: ArrayLike, reward: float) -> None:
         """Record a reward of an option (d,) that was not chosen here, such as a logged one.
@@ -229,7 +234,7 @@ class Contextual:
         """Give up a decision whose reward will not come.
 
         Raises:
-            InvalidInput: With nothing changed, if the decision is another bandit's, or was told or
+            InvalidInput: With nothing changed, if the decision has other features or was told or
                 forgotten before.
         """
         self._close(decision)

@@ -12,13 +12,13 @@ from scipy import special
 
 from surefoot._internal import checks
 from surefoot._internal.linalg import Floats
-from surefoot.bandits.contextual import Decision
+from surefoot.bandits.contextual import Contextual, Decision
 from surefoot.estimators.tuning_free_truncation import leverage_threshold
 from surefoot.types import InvalidInput, NotReady
 
 _PASSES = 3  # of the mean that terms are truncated about
 _TINY = 1e-300  # to divide by where there is nothing
-_LARGEST = 1e150  # product whose square is finite
+_LARGEST = 1e70  # number, of which the square of a product with another is finite
 
 
 class PolicyValue(NamedTuple):
@@ -69,7 +69,6 @@ class _Learner(Protocol):
     def decide(self, options: ArrayLike) -> Decision: ...
     def tell(self, decision: Decision, reward: float) -> None: ...
     def forget(self, decision: Decision) -> None: ...
-    def number_of(self, options: ArrayLike) -> int: ...
 
 
 def replay(log: Iterable[tuple[ArrayLike, int, float]], bandit: _Learner) -> Replayed:
@@ -100,13 +99,13 @@ def replay(log: Iterable[tuple[ArrayLike, int, float]], bandit: _Learner) -> Rep
     """
     rewards, seen = [], 0
     for options, action, reward in log:
-        decision, number = bandit.decide(options), bandit.number_of(options)
-        logged = checks.integer(action)
+        decision = bandit.decide(options)
+        logged, number = _index(action), _number_of(bandit, options)
         if logged is None or not 0 <= logged < number:
             bandit.forget(decision)
             raise InvalidInput(
                 f"`log` has the action {checks.shown(action)} in decision {seen} of {number} "
-                f"options, expected an index from 0 to {number - 1}."
+                "options, expected an index of one of them, from 0 on."
             )
         seen += 1
         if decision.action == logged:
@@ -115,6 +114,21 @@ def replay(log: Iterable[tuple[ArrayLike, int, float]], bandit: _Learner) -> Rep
         else:
             bandit.forget(decision)
     return Replayed(np.array(rewards), seen)
+
+
+def _number_of(bandit: _Learner, options: ArrayLike) -> float:
+    """How many options there are, infinite where only another learner knows."""
+    if isinstance(bandit, Contextual):
+        return bandit.number_of(options)
+    shape = np.shape(options)
+    return shape[0] if len(shape) == 2 else math.inf
+
+
+def _index(action: object) -> int | None:
+    """A logged action as an index, which a table of numbers may have as 1.0; None for no index."""
+    if isinstance(action, float | np.floating):
+        return int(action) if float(action).is_integer() else None
+    return checks.integer(action)
 
 
 def ips(rewards: ArrayLike, weights: ArrayLike, *, level: float = 0.95) -> PolicyValue:
@@ -130,7 +144,7 @@ def ips(rewards: ArrayLike, weights: ArrayLike, *, level: float = 0.95) -> Polic
         level: Confidence level of the interval.
 
     Returns:
-        The value; its interval is infinite where few of the weights are not 0, see
+        The value; its interval is infinite where the weights are worth few decisions, see
         `doubly_robust`.
 
     Raises:
@@ -171,9 +185,9 @@ def doubly_robust(
     few are no outliers. The interval is the usual one of what is left, longer at each end by
     (3 k + 2) b / n, with k the number of terms truncated there: what they may hold beyond b. Nor is
     it shorter than the usual interval without truncation, since a few large terms may also be rare
-    ones that belong there, such as clicks. It is infinite where fewer weights than that logarithm
-    are not 0: the log then says nothing of the policy. For weights without a variance nothing is
-    proved; notes/bandits.md has the coverage.
+    ones that belong there, such as clicks. It is infinite where the weights are worth fewer
+    decisions than that logarithm, (sum w)^2 / sum w^2: the log then says nothing of the policy.
+    For weights without a variance nothing is proved; notes/bandits.md has the coverage.
 
     Args:
         rewards: Rewards (n,) of the logged decisions.
@@ -219,30 +233,30 @@ def _truncated(target: Floats, residuals: Floats, weights: Floats, level: float)
         center += float((terms - center).clip(-bound, bound).mean())
     kept = target + center + (terms - center).clip(-bound, bound)
     above, below = terms - center > bound, center - terms > bound
-    value, reach = float(kept.mean()), _reach(kept, weights, level)
+    scaled = weights / max(float(weights.max()), _TINY)
+    effective = float(scaled.sum()) ** 2 / max(float(scaled @ scaled), _TINY)
+    quantile = math.inf  # where the weights are worth too few decisions to say anything
+    if effective >= max(logarithm, 2.0):
+        quantile = float(special.stdtrit(effective - 1.0, 0.5 + 0.5 * level))
+    value, reach = float(kept.mean()), quantile * _error(kept)
     unseen = [(3.0 * float(side.sum()) + 2.0) * bound / number for side in (below, above)]
     plain = target + terms  # whose interval holds, too, what may be no outliers but rare
-    whole, far = float(plain.mean()), _reach(plain, weights, level)
+    whole, far = float(plain.mean()), quantile * _error(plain)
     counted = residuals[weights > 0.0]
     if len(counted) and np.ptp(counted) == 0.0:  # where the policy is rare, others may differ
-        far = max(far, _reach(residuals, weights, level) * float(np.square(weights).mean()) ** 0.5)
-    scaled = weights / max(float(weights.max()), _TINY)
+        far = max(far, quantile * _error(residuals) * float(np.square(weights).mean()) ** 0.5)
     return PolicyValue(
         value,
         min(value - reach - unseen[0], whole - far),
         max(value + reach + unseen[1], whole + far),
-        float(scaled.sum()) ** 2 / max(float(scaled @ scaled), _TINY),
+        effective,
         int(above.sum() + below.sum()),
     )
 
 
-def _reach(values: Floats, weights: Floats, level: float) -> float:
-    """How far the usual interval of a mean (n,) reaches, infinite where few weights are not 0."""
-    known = int((weights > 0.0).sum())
-    if known < math.log(2.0 / (1.0 - level)):
-        return math.inf
-    quantile = float(special.stdtrit(known - 1, 0.5 + 0.5 * level))
-    return quantile * float(values.std()) / math.sqrt(len(values))
+def _error(values: Floats) -> float:
+    """Standard error of a mean (n,), not quite 0."""
+    return max(float(values.std()), _TINY) / math.sqrt(len(values))
 
 
 def _columns(**given: ArrayLike) -> list[Floats]:
@@ -258,11 +272,12 @@ def _columns(**given: ArrayLike) -> list[Floats]:
     weights = columns["weights"]
     if (weights < 0.0).any():
         raise InvalidInput("`weights` has negative values, expected ratios of probabilities.")
-    largest = max(float(np.abs(column).max()) for column in columns.values())
-    if float(weights.max()) * largest > _LARGEST:
+    sizes = {name: float(np.abs(column).max()) for name, column in columns.items()}
+    if max(sizes.values()) > _LARGEST:
+        name = max(sizes, key=lambda one: sizes[one])
         raise InvalidInput(
-            f"`weights` has {weights.max():g}, whose products with the other columns are beyond "
-            "float64: expected ratios of probabilities."
+            f"`{name}` has {sizes[name]:g}, expected at most {_LARGEST:g} in size, so that "
+            "products are finite: use another unit."
         )
     return [*columns.values()]
 

@@ -24,15 +24,18 @@ def quantity(estimand: str, risk: str | None) -> str:
 
 
 def measured_text(value: float) -> str:
-    """A measured value, with five digits at least and all before the decimal point.
+    """A measured value, with five significant digits, and a large one in units.
 
     Example:
-        >>> measured_text(12.345678), measured_text(1e9 + 0.25), measured_text(2e-6)
-        ('12.346', '1000000000.2', '2e-06')
+        >>> measured_text(12.345678), measured_text(1e9 + 0.25), measured_text(99999.7)
+        ('12.346', '1000000000.2', '99999.7')
+        >>> measured_text(2e-6), measured_text(1e30)
+        ('2e-06', '1e+30')
     """
-    before = math.floor(math.log10(abs(value))) + 1 if value else 0
-    digits = max(_LEAST, before + 1) if before > _LEAST else _LEAST
-    return f"{value + 0.0:.{min(digits, _MOST)}g}"
+    text = f"{value + 0.0:.{_LEAST}g}"
+    if "e+" in text and abs(value) < 10.0**_MOST:
+        return f"{value:.1f}".removesuffix(".0")
+    return text
 
 
 def estimate_texts(value: float, lower: float, upper: float) -> tuple[str, str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -61,12 +61,13 @@ class OlderStudy:
         """
         from surefoot.algorithms import robust_ucb
 
-        rows = self.measured(encoding, direction, log)
+        rows = [*self.measured(encoding, direction, log)]
         if len(rows) < LEAST:
             names = ", ".join(encoding.distributions)
             raise InvalidInput(
-                f"`prior` has {len(rows)} finished trials with values of {names} in their ranges, "
-                f"expected at least {LEAST}: pass a study of the same parameters."
+                f"`prior` has {len(rows)} finished trials with values of {names} in their ranges"
+                f"{' and a value above 0, as `log` needs' * log}, expected at least {LEAST}: pass "
+                "a study of the same parameters."
             )
         optimizer = robust_ucb(encoding.box, effects=())
         optimizer.record(rows)
@@ -74,7 +75,7 @@ class OlderStudy:
 
     def measured(
         self, encoding: Encoding, direction: StudyDirection, log: bool
-    ) -> list[Measurement]:
+    ) -> Iterator[Measurement]:
         """The values of its trials in a new search space, as rewards.
 
         Args:
@@ -91,11 +92,9 @@ class OlderStudy:
                 f"study, {direction.name.lower()}."
             )
         sign = 1.0 if direction == StudyDirection.MAXIMIZE else -1.0
-        rows = []
         for trial in self.trials:
             point, value = encoding.encode(trial.params), trial.value
             if point is None or value is None or not math.isfinite(value) or (log and value <= 0.0):
                 continue
             reward = sign * (math.log(value) if log else value)
-            rows.append(Measurement(point, {OBJECTIVE: reward}))
-        return rows
+            yield Measurement(point, {OBJECTIVE: reward})

@@ -192,7 +192,7 @@ class AskTell:
         return Status(
             name=self.study_file.study.name,
             direction=self.study_file.study.direction,
-            rounds=self.trials.target(state),
+            rounds=self.trials.planned(state),
             finished=state.finished,
             failed=state.failed,
             measured=sum(
@@ -225,7 +225,7 @@ class AskTell:
         seconds = (datetime.now() - began).total_seconds()
         self.trials.record(trial, replace(result, seconds=seconds))
         state = self.opened.read()
-        return Told.of(state.trials[trial.number], state.finished, self.trials.target(state))
+        return Told.of(state.trials[trial.number], state.finished, self.trials.planned(state))
 
     def _told_before(self, trial: FrozenTrial, result: Measurement | Failure) -> Told:
         before, there, told = Told.of(trial, *self._progress()), _recorded(trial), _texts(result)
@@ -288,10 +288,16 @@ class AskTell:
 
     def _progress(self) -> tuple[int, int]:
         state = self.opened.read()
-        return state.finished, self.trials.target(state)
+        return state.finished, self.trials.planned(state)
 
     def _nothing_left(self) -> str:
         status, name = self.status(), self.study_file.path.name
+        if not self.trials.seconds_left(self.opened.state()):
+            return (
+                f"{name}: the budget of {self.study_file.study.budget} is over after "
+                f"{status.finished} of {status.rounds} rounds; `surefoot recommend {name}` says "
+                "what is best"
+            )
         if status.finished >= status.rounds:
             return (
                 f"{name}: all {status.rounds} rounds are measured; "

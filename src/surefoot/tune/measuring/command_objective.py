@@ -33,7 +33,7 @@ from surefoot.tune.measuring.printed_value import (
     printed_value,
     split_worker,
 )
-from surefoot.tune.measuring.quantity import Quantity, plain
+from surefoot.tune.measuring.quantity import Quantity, plain, sole
 from surefoot.tune.measuring.race import NO_RACE, Ending, complete_lines
 from surefoot.tune.measuring.supervised_process import SupervisedProcess, Tail
 from surefoot.tune.plain_text import without_escapes
@@ -99,7 +99,7 @@ class CommandObjective:
         finally:
             process.end()
         environment: dict[str, float] | str | None = None
-        worker = None
+        worker, blameless = None, False
         constraints = ObservedConstraints({})
         value: Quantity | Unclear | str
         text = ""
@@ -111,7 +111,7 @@ class CommandObjective:
             text = searched(process.stdout)
             text = complete_lines(text) if lost else text
             variables = () if self.observed is None else self.observed.variables
-            if "worker" not in (*self.constraints, *variables):  # which is another thing then
+            if "worker" not in (*self.constraints, *self.objectives, *variables):  # then that
                 worker, text = split_worker(text)
             text = plain(text)
             if self.observed is not None:
@@ -124,19 +124,41 @@ class CommandObjective:
             missing = _CUT if lost else _NO_VALUE
             constraints = check_constraints(self.constraints, reported, missing, self.objectives)
             if first:
-                value = reported.get(first[0]) or missing.format(first[0])
+                value = self._first_of(reported, text) or missing.format(first[0])
+                blameless = isinstance(value, str)  # as where another one is missing
             else:
                 value = printed_value(text, self.value, apart=list(reported)) or NO_NUMBER
         left = left_behind(process.left_behind)
         output = process.output.text()
-        what = measurement_of(self.objectives)
-        found = outcome(value, output, seconds, environment, left, constraints, worker, what=what)
+        found = outcome(
+            value,
+            output,
+            seconds,
+            environment,
+            left,
+            constraints,
+            worker,
+            blameless,
+            measurement_of(self.objectives),
+        )
         if not isinstance(found, Measurement):
             return found
         return replace(found, ended_early=lost, samples=len(printed_samples(text)))
 
     def close(self) -> None:
         return None
+
+    def _first_of(
+        self, reported: Mapping[str, Quantity | Unclear], rest: str
+    ) -> Quantity | Unclear | None:
+        """The first of several objectives: by its name, or what stands alone without one.
+
+        That is, its replicates behind `samples:`, or a last line that is only a number.
+        """
+        if self.value is None and printed_samples(rest):
+            return printed_value(rest)
+        lines = rest.strip().splitlines()
+        return reported.get(self.objectives[0]) or (sole(lines[-1]) if lines else None)
 
 
 def searched(stdout: Tail) -> str:

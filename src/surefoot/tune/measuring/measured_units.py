@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from surefoot.tune.definition.study_file import StudyFile
-from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement
+from surefoot.tune.measuring.measurement import MEASUREMENT, VALUE, Failure, Measurement
 from surefoot.tune.measuring.unit_scales import factor, is_known
 
 
@@ -53,12 +53,10 @@ def in_study_units(
 
 
 def _refused(result: Measurement, name: str, unit: str, other: str) -> Failure:
-    what, key = "the measurement", "objective.unit"
-    if name != VALUE:
-        what, key = name, f"{name}.unit in the study file"
+    what = MEASUREMENT if name == VALUE else name
     return Failure(
         f"{what} is {_with(unit)}, and those of the study are {_with(other)}; expected the same, "
-        f"or {key} before the first measurement",
+        "or its `unit` in the study file before the first measurement",
         "",
         result.seconds,
         blameless=True,

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -210,16 +211,18 @@ def create_study(
         StudyFileError: If the storage holds another study, which is left unchanged.
         StorageFailed: If the storage cannot be read or written.
     """
-    _older_study(study_file)  # before anything is created
+    older = _older_study(study_file)  # before anything is created
     location = locate(study_file)
     return location.attempt(
         "opening the study",
-        partial(_create_study, location, sampler, worker),
+        partial(_create_study, location, sampler, worker, older),
         then="no measurement was begun: check study.storage, and its server if it has one",
     )
 
 
-def _create_study(location: Location, sampler: BaseSampler | None, worker: int) -> OpenedStudy:
+def _create_study(
+    location: Location, sampler: BaseSampler | None, worker: int, older: optuna.Study | None
+) -> OpenedStudy:
     study_file, name = location.study_file, location.study_file.study.name
     with study_lock(location):
         storage = location.connect(create=True)
@@ -247,7 +250,7 @@ def _create_study(location: Location, sampler: BaseSampler | None, worker: int) 
         if study.user_attrs.get(DEFINITION) != (defined := definition(study_file)):
             study.set_user_attr(DEFINITION, defined)
     if sampler is None:
-        study.sampler = default_sampler(study_file, worker, len(trials))
+        study.sampler = _default_sampler(study_file, older, worker, len(trials))
     return OpenedStudy(location, storage, study, _modelling(study, study_file), note)
 
 
@@ -262,8 +265,15 @@ def _modelling(study: optuna.Study, study_file: StudyFile) -> SurefootSampler:
     return default_sampler(study_file)
 
 
-def default_sampler(study_file: StudyFile, worker: int = 0, existing: int = 0) -> SurefootSampler:
-    """Surefoot's sampler, seeded from the study's seed.
+def default_sampler(study_file: StudyFile) -> SurefootSampler:
+    """Surefoot's sampler, seeded from the study's seed."""
+    return _default_sampler(study_file, _older_study(study_file))
+
+
+def _default_sampler(
+    study_file: StudyFile, older: optuna.Study | None, worker: int = 0, existing: int = 0
+) -> SurefootSampler:
+    """Surefoot's sampler with the study of `[prior]`.
 
     Each worker has a seed of its own, and so has each run that resumes a study with `existing`
     trials: with the first run's seed it would repeat that run's initial design.
@@ -282,7 +292,7 @@ def default_sampler(study_file: StudyFile, worker: int = 0, existing: int = 0) -
         repeats=study_file.repeats.most,
         unstable=study_file.repeats.unstable or None,
         guess=study_file.guess or None,
-        prior=_older_study(study_file),
+        prior=older,
         safe=study_file.study.safe,
         explore=study_file.study.explore,
         **study_file.scheme.arguments(study_file.scheme),
@@ -306,7 +316,8 @@ def _older_study(study_file: StudyFile) -> optuna.Study | None:
         study = study_in(study_file, file)[0]
         space, direction = study_file.space, StudyDirection[study_file.study.direction.upper()]
         encoding = Encoding(space, space.named.encoding)
-        rows = OlderStudy.of(study).measured(encoding, direction, study_file.objective.log)
+        log = study_file.objective.log
+        rows = [*islice(OlderStudy.of(study).measured(encoding, direction, log), LEAST)]
     except InvalidInput as error:
         raise study_file.error("prior.from", str(error)) from None
     if len(rows) < LEAST:
@@ -314,7 +325,8 @@ def _older_study(study_file: StudyFile) -> optuna.Study | None:
             "prior.from",
             f"got {shown(study_file.prior.source)}, whose study {study.study_name!r} has "
             f"{len(rows)} finished trials with values of {', '.join(encoding.distributions)} in "
-            f"their ranges, expected at least {LEAST}: a study of the same parameters",
+            f"their ranges{' and a value above 0, as log = true needs' * log}, expected at least "
+            f"{LEAST}: a study of the same parameters",
         )
     return study
 
