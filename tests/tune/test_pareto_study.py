@@ -252,6 +252,8 @@ def test_predictions_have_all_objectives(measured: OpenedStudy) -> None:
     assert re.fullmatch(r"cost 1\.5\S* \(.* to .*\) ms, speed 0?\.7\S* \(.*\): x=0\.5\n", said), (
         said
     )
+    (shown,) = open_ask_tell(path).predict(["recommended"])
+    assert re.search(r"<th[^>]*>speed</th><td[^>]*>[\d.]+ \(", shown._repr_html_())
     (found,) = json.loads(surefoot("predict", path, "x=0.5", "--json"))
     assert found["objectives"]["cost"]["value"] == found["value"]
     assert found["objectives"]["speed"]["lower"] < 0.75 < found["objectives"]["speed"]["upper"]

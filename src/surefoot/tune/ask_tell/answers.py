@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from optuna.trial import FrozenTrial, Trial
 
+from surefoot._internal.html import as_html, value_text
 from surefoot.tune.estimate_text import estimate_text, estimate_texts
 from surefoot.tune.study.trial_attributes import asked_id, failure_reason, trial_environment
 
@@ -172,6 +173,22 @@ class Prediction:
         chance = f", constraints hold with probability {one.feasibility:.2g}"
         params = " ".join(shlex.quote(f"{name}={given}") for name, given in one.params.items())
         return f"{', '.join(several) or value}{'' if one.feasible else chance}: {params}"
+
+    @property
+    def rows(self) -> dict[str, Any]:
+        """What a person wants to see of it, by name."""
+        several = {
+            name: f"{value_text(one.value, one.lower, one.upper)} {self.of[name]}".rstrip()
+            for name, one in self.objectives.items()
+        }
+        rows = self.value.rows
+        if not several:
+            return rows
+        hold = "constraints hold"
+        return {"configuration": rows["configuration"], **several, hold: rows[hold]}
+
+    def _repr_html_(self) -> str:
+        return as_html("Prediction", self.rows)
 
     @property
     def as_dict(self) -> dict[str, Any]:
