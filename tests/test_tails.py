@@ -189,7 +189,7 @@ def test_two_valued_measurements_have_no_tail():
     [
         (np.zeros((5, 5)), "has shape"),
         (np.arange(19.0), "expected at least 20"),
-        ([1.0] * 25, "all values are 1"),
+        ([1.0] * 25, "`y` has 1 only, expected values that vary"),
         ([1.0] * 25 + [2.0], "at most one of the values differs"),
         ([float("nan"), *range(25)], "NaN or infinite"),
         (["a"] * 25, "cannot be made an array"),

@@ -67,6 +67,10 @@ def test_replies(returned, reported, reply):
     ("returned", "reported", "wanted", "blameless"),
     [
         ((1.5, {"p99": 2}), "", "a number or a list of numbers", True),
+        (True, "", "a number or a list of numbers", False),
+        (np.bool_(True), "", "a number or a list of numbers", False),
+        ([1.0, True], "", "a number or a list of numbers", False),
+        ((1.5, {"p99": True}), "p99", "(number, {'p99': number})", True),
         (1.5, "p99", "(number, {'p99': number})", True),
         ((1.5, {"p99": None}), "p99", "(number, {'p99': number})", True),
         (([1.5], {"p99": None}), "p99", "(number, {'p99': number})", True),

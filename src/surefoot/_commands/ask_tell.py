@@ -119,7 +119,9 @@ def forget(
 def status(study: StudyArgument, as_json: JsonOption = False) -> None:
     """Print the progress and the configurations that wait to be told."""
     with study_errors():
-        found = _opened(study).status()
+        from surefoot.tune.ask_tell.ask_tell import status_of
+
+        found = status_of(study)
         if as_json:
             typer.echo(json.dumps(found.as_dict()))
         else:
@@ -140,7 +142,9 @@ def predict(
 ) -> None:
     """Predict the values of configurations, all objectives, with 95 % credible intervals."""
     with study_errors():
-        opened = _opened(study)
+        from surefoot.tune.ask_tell.ask_tell import look_at_ask_tell
+
+        opened = look_at_ask_tell(study)
         found = opened.predict(configurations)
         if as_json:
             typer.echo(json.dumps([one.as_dict for one in found]))

@@ -56,8 +56,10 @@ class TailDiagnosis:
     reason: str
 
     def as_dict(self) -> dict[str, Any]:
-        """Fields as JSON-compatible values, with None for an infinite one."""
+        """Fields as JSON-compatible values, with None for an infinite one, or none at all."""
         content = asdict(self)
+        if self.tail_lower >= LARGEST_INDEX:
+            content |= dict.fromkeys(("tail_index", "tail_lower", "tail_upper"))
         if not math.isfinite(self.largest_over_mad):
             content["largest_over_mad"] = None
         return content
@@ -181,7 +183,12 @@ def _reason(
         findings.append("the values are not normally distributed")
     if share > 0:
         findings.append(f"{100 * share:.1f} % of them are outliers")
-    if tail.upper < 2:
+    if tail.lower >= LARGEST_INDEX:
+        variance = (
+            "The largest deviations are equal, so that there is no tail, but least squares is "
+            "still sensitive to single outliers"
+        )
+    elif tail.upper < 2:
         variance = (
             "The tail index is below 2, so the variance is infinite, or practically so at this "
             "sample size, and averages converge slowly"

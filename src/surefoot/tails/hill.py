@@ -104,7 +104,7 @@ def checked_sample(y: ArrayLike) -> Array:
             "measurements out."
         )
     if values.min() == values.max():
-        raise InvalidInput(f"all values are {values[0]:g}, expected values that vary.")
+        raise InvalidInput(f"`y` has {values[0]:g} only, expected values that vary.")
     with np.errstate(over="ignore", under="ignore"):
         spread = float(values.std())
     if not 0 < spread < 1e150:

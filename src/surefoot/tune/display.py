@@ -191,8 +191,11 @@ def plain_lines(progress: Progress, console: Console) -> Observer:
 
     def finished() -> None:
         new = progress.update()
-        for trial in new:
-            count = f"{progress.finished} of {progress.rounds}"
+        counts = [not is_interrupted(trial) for trial in new]
+        finished = progress.finished - sum(counts)
+        for trial, is_counted in zip(new, counts, strict=True):
+            finished += is_counted
+            count = f"{finished} of {progress.rounds}"
             summary = _summary(progress) if trial is new[-1] else []
             note("  |  ".join([result_of(trial, progress.study_file), count, *summary]))
         for text in progress.notes():

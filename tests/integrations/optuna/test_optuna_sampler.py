@@ -484,3 +484,20 @@ def test_values_of_a_grid_are_the_same_but_for_rounding() -> None:
         study.add_trial(create_trial(params={"x": x}, distributions=grid, value=x))
     mean, _, _ = SurefootSampler().belief(study).predict([{"x": 0.6}, {"x": 0.6000000000000001}])
     assert mean[0] == mean[1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("low", "high", "best"), [(1.0, 256.0, 3.0), (1e-6, 1e-3, 8e-6), (0.1, 7.0, 0.1 + 0.2)]
+)
+def test_a_measured_value_comes_back_as_it_was(low: float, high: float, best: float) -> None:
+    """Logarithms and back change the last bits: that would be another configuration."""
+    sampler = SurefootSampler(seed=0)
+    study = optuna.create_study(sampler=sampler)
+    study.enqueue_trial({"x": best})
+    study.optimize(
+        lambda trial: 1 + abs(math.log(trial.suggest_float("x", low, high, log=True) / best)), 14
+    )
+    values = [trial.params["x"] for trial in study.trials]
+    assert sampler.belief(study).recommend().params == {"x": best}
+    assert not [one for one in values if one != best and abs(one / best - 1.0) < 1e-12]

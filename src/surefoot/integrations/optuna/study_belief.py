@@ -350,7 +350,7 @@ class StudyBelief:
         if given:
             part = self.encoding.named.part(self.encoding.box, given)
             belief = replace(belief, space=part_of(belief.space, part))
-        best = self.encoding.decode(recommend(belief, self.by, state).point)
+        best = self.configuration(recommend(belief, self.by, state).point)
         return [self.assess({**best, **given})]
 
     @with_own_settings

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from optuna.trial import FrozenTrial, TrialState
 from torch import Tensor
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 _ATTEMPTS = 1000  # more than any trial makes
 _SAME = 1e-9  # of the unit cube; a storage may round numbers
+_ROUNDING = 1e-12  # of the unit cube, by logarithms and back
 _SMALL = 1024  # configurations of a space that are listed
 _SAMPLE = 64  # environments, of one that is observed
 
@@ -287,7 +289,13 @@ class StudyTracker:
     def _configuration(
         self, measured: Mapping[bytes, dict[str, Any]], point: Tensor
     ) -> dict[str, Any]:
-        known = measured.get(point.cpu().numpy().tobytes())
+        at = point.detach().cpu().numpy()
+        known = measured.get(at.tobytes())
+        if known is None and measured:  # 3.0 and 3.0000000000000004 are one configuration
+            points = np.frombuffer(b"".join(measured)).reshape(len(measured), -1)
+            off = np.abs(points - at).max(-1)
+            if off.min() <= _ROUNDING:
+                known = [*measured.values()][int(off.argmin())]
         if known is None:
             return self.encoding.decode(point)
         return {name: known[name] for name in self.encoding.distributions if name in known}

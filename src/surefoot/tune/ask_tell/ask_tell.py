@@ -25,7 +25,8 @@ from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.plain_text import shown
 from surefoot.tune.study import trial_owner
-from surefoot.tune.study.opened_study import OpenedStudy, create_study
+from surefoot.tune.study.location import NoStudy
+from surefoot.tune.study.opened_study import OpenedStudy, create_study, open_study
 from surefoot.tune.study.trial_attributes import (
     ASKED,
     LATE,
@@ -324,12 +325,40 @@ def open_ask_tell(path: Path | str) -> AskTell:
         StudyFileError: If the study file is invalid, or the storage holds another study.
         StorageFailed: If the storage cannot be read or written.
     """
-    study_file = StudyFile.load(path)
-    run = uuid.uuid4().hex[:12]
+    return _of(create_study(StudyFile.load(path)))
+
+
+def look_at_ask_tell(path: Path | str) -> AskTell:
+    """Open a study that exists to look at it; nothing is created or changed.
+
+    Args:
+        path: The study file.
+
+    Returns:
+        The study.
+
+    Raises:
+        StudyFileError: If the study file is invalid, or the storage holds another study;
+            `NoStudy` if it has none.
+        StorageFailed: If the storage cannot be read.
+    """
+    return _of(open_study(path))
+
+
+def status_of(path: Path | str) -> Status:
+    """The progress of a study, also before it is created; see `AskTell.status`."""
+    try:
+        return look_at_ask_tell(path).status()
+    except NoStudy:
+        study = StudyFile.load(path).study
+        return Status(study.name, study.direction, study.rounds, 0, 0, 0, ())
+
+
+def _of(opened: OpenedStudy) -> AskTell:
     trials = StudyTrials(
-        create_study(study_file),
-        study_file.study.rounds,
-        run,
+        opened,
+        opened.study_file.study.rounds,
+        uuid.uuid4().hex[:12],
         worker="",
         is_counted=_is_counted,
         design=left_of_design,

@@ -85,7 +85,7 @@ def _reply_of(value: Any, others: dict[str, Any], names: list[str]) -> dict[str,
     """The reply; `TypeError` or `ValueError` if something is not a number or not expected."""
     optional = {"worker": str, "sem": float}
     beside = {name: kind for name, kind in optional.items() if name not in names}
-    rest = {name: float(one) for name, one in others.items() if name not in beside}
+    rest = {name: _number(one) for name, one in others.items() if name not in beside}
     if rest and not names:
         raise TypeError
     reply = _measured(value)
@@ -98,11 +98,18 @@ def _measured(result: Any) -> dict[str, Any]:
     if hasattr(result, "tolist"):  # of NumPy, pandas or torch
         result = result.tolist()
     if not isinstance(result, list):
-        return {"value": float(result)}
-    samples = [float(sample) for sample in result]
+        return {"value": _number(result)}
+    samples = [_number(sample) for sample in result]
     if not samples:
         raise ValueError
     return {"samples": samples}
+
+
+def _number(value: Any) -> float:
+    """A number; `TypeError` for truth values, as wherever a value is told."""
+    if isinstance(value, bool):
+        raise TypeError
+    return float(value)
 
 
 def _is_finite(value: Any) -> bool:
