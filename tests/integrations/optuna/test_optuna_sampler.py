@@ -501,3 +501,15 @@ def test_a_measured_value_comes_back_as_it_was(low: float, high: float, best: fl
     values = [trial.params["x"] for trial in study.trials]
     assert sampler.belief(study).recommend().params == {"x": best}
     assert not [one for one in values if one != best and abs(one / best - 1.0) < 1e-12]
+
+
+def test_a_study_whose_trials_have_nothing_in_common_is_said_to_be_sampled_at_random() -> None:
+    study = optuna.create_study(sampler=SurefootSampler(seed=0))
+    hi = optuna.distributions.CategoricalDistribution(["hi"])
+    study.add_trial(
+        optuna.trial.create_trial(params={"x": "hi"}, distributions={"x": hi}, value=20.0)
+    )
+    with pytest.warns(
+        UserWarning, match=r"no varying parameter in common \(x: Float.*`search_space`"
+    ):
+        study.optimize(lambda trial: trial.suggest_float("x", 0.0, 10.0), n_trials=3)

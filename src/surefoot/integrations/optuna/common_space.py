@@ -20,6 +20,8 @@ from surefoot.integrations.optuna.inferred_conditions import inferred_conditions
 from surefoot.integrations.optuna.search_space import SearchSpace
 from surefoot.types import InvalidInput
 
+_LEAST = 2  # complete trials that have something in common, or not
+
 Ranges: TypeAlias = Mapping[str, BaseDistribution]
 """Distributions by parameter name, of which the values of a trial are to be."""
 
@@ -70,6 +72,18 @@ class CommonSpace:
                 if name in space.scales and type(one) is type(space.scales[name]):
                     ranges.setdefault(name, one)
         return CommonSpace(space, {name: ranges[name] for name in space.scales}, complete)
+
+    @property
+    def not_in_common(self) -> str:
+        """Parameters that vary and not all complete trials have alike; empty if a model has any."""
+        if self.ranges or len(self.complete) < _LEAST:
+            return ""
+        kinds: dict[str, set[str]] = {}
+        for trial in self.complete:
+            for name, one in trial.distributions.items():
+                if not one.single():
+                    kinds.setdefault(name, set()).add(type(one).__name__)
+        return ", ".join(f"{name}: {' and '.join(sorted(of))}" for name, of in kinds.items())
 
     def limited_to(self, names: Sequence[str]) -> CommonSpace:
         """The space of some of its parameters."""

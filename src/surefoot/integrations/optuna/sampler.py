@@ -307,6 +307,12 @@ class SurefootSampler(BaseSampler):
                 common = common.limited_to([*search_space, *given])
             tracker = self._up_to_date(study, common.space, trials)
             if tracker is None:
+                if left := common.not_in_common:
+                    warn(
+                        f"the completed trials of study {study.study_name!r} have no varying "
+                        f"parameter in common ({left}), so that values are sampled at random: pass "
+                        "the `search_space`, or leave the trials out that have other parameters.",
+                    )
                 return {}
             with self._failing(study, trial):
                 part = tracker.part(given, {**common.ranges, **search_space})
