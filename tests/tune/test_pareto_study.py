@@ -124,6 +124,12 @@ def test_every_objective_is_read_by_its_name(
         assert (result.value, result.constraints["speed"]) == read
 
 
+def test_a_name_that_the_study_file_has_is_not_guessed(tmp_path: Path) -> None:
+    path = study_writer(tmp_path, STUDY, "print('speed 5')\nprint(12.5)\n")()
+    assert isinstance(result := check(path).result, Failure)
+    assert "no cost on standard output" in result.reason
+
+
 def test_an_objective_may_have_the_name_worker(tmp_path: Path) -> None:
     named = STUDY.replace(
         'cost = { direction = "minimize", value = "cost"', 'worker = { direction = "minimize"'

@@ -153,12 +153,16 @@ class CommandObjective:
     ) -> Quantity | Unclear | None:
         """The first of several objectives: by its name, or what stands alone without one.
 
-        That is, its replicates behind `samples:`, or a last line that is only a number.
+        That is, where the study file does not name it, its replicates behind `samples:`, or a last
+        line that is only a number.
         """
-        if self.value is None and printed_samples(rest):
+        found = reported.get(self.objectives[0])
+        if self.value is not None:
+            return found
+        if printed_samples(rest):
             return printed_value(rest)
         lines = rest.strip().splitlines()
-        return reported.get(self.objectives[0]) or (sole(lines[-1]) if lines else None)
+        return found or (sole(lines[-1]) if lines else None)
 
 
 def searched(stdout: Tail) -> str:
