@@ -582,7 +582,7 @@ def test_asking_and_telling_of_a_journal_import_no_database(write):
 def test_a_look_at_a_study_that_is_not_there_creates_nothing(write):
     path = write()
     before = sorted(path.parent.iterdir())
-    status = json.loads(surefoot("status", path, "--json"))
-    assert (status["finished"], status["asked"]) == (0, [])
-    surefoot("predict", path, "default", code=2)
+    status = json.loads(surefoot("status", path, "--json")[1])
+    assert (status["finished"], status["rounds"], status["asked"]) == (0, 8, [])
+    assert surefoot("predict", path, "default")[0] == 2
     assert sorted(path.parent.iterdir()) == before
