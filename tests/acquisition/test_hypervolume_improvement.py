@@ -131,6 +131,28 @@ def test_functions_with_all_of_their_deviation_are_searched_once(
     assert len(searched) == 4
 
 
+@pytest.mark.parametrize(("number", "drawn"), [(38, {0.3}), (40, {0.3, 1.0})])
+def test_after_many_measurements_all_of_the_deviation_counts_in_some_rounds(
+    number: int, drawn: set[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = torch.linspace(0.0, 1.0, number // 2, dtype=torch.float64).repeat(2)
+    belief, first, each = run_on(sf.Box([0.0], [1.0]), x).belief(), set(), []
+
+    def best(self: object, front: object, belief: object, scale: float, *others: object) -> Any:
+        each.append(scale)
+        return belief.space.locate([0.5]), 0.0  # type: ignore[attr-defined]
+
+    monkeypatch.setattr(HypervolumeImprovement, "_best", best)
+    for seed in range(20):  # all alike with a probability of 2e-6
+        each.clear()
+        HypervolumeImprovement().choose(
+            belief, None, PolicyState(torch.Generator().manual_seed(seed))
+        )
+        first.add(each[0])
+        assert len(each) == 1 or number < 40
+    assert first == drawn
+
+
 def test_a_gap_of_the_front_is_filled() -> None:
     x = torch.tensor([0.0, 0.1, 0.2, 0.7, 0.8, 0.9, 1.0] * 2, dtype=torch.float64)
     optimizer = run_on(sf.Box([0.0], [1.0]), x)
