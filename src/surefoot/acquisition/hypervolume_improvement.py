@@ -123,9 +123,8 @@ class HypervolumeImprovement:
             return maximise(belief.log_feasibility, belief, state.generator, among)
         front = _Front.of(belief, self.directions, state.generator)
         if len(belief.observations) >= _MANY:
-            return self._best(front, belief, self._later(state.generator), among, state.generator)[
-                0
-            ]
+            scale = self._later(state.generator)
+            return self._best(front, belief, scale, among, state.generator)[0]
         cautious, least = self._best(front, belief, self.scale, among, state.generator)
         if front.is_far or self.scale >= 1.0:
             return cautious
@@ -138,7 +137,8 @@ class HypervolumeImprovement:
             return belief.log_feasibility
         front = _Front.of(belief, self.directions, generator)
         many = len(belief.observations) >= _MANY
-        return self._score(front, belief, self._later(generator) if many else self.scale, generator)
+        scale = self._later(generator) if many else self.scale
+        return self._score(front, belief, scale, generator)
 
     def _later(self, generator: torch.Generator) -> float:
         """Factor of the deviation in a round after many measurements: all of it in some."""
