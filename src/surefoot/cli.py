@@ -474,16 +474,11 @@ def diagnose(
             varying_parameters,
         )
         from surefoot.tune.tail_plot import check_plot, write_plot
-        from surefoot.types import InvalidInput
 
         if plot is not None:
             check_plot(plot)
         measured, varying = read_column(file, column), varying_parameters(file)
-        try:
-            diagnosis = diagnose_values(measured.values)
-        except InvalidInput as error:
-            message = str(error).replace("`y`", f"{file}, column {measured.name!r},")
-            raise InvalidInput(message) from None
+        diagnosis = diagnose_values(measured.values, f"{file}, column {measured.name!r},")
         if plot is not None:
             write_plot(measured.values, diagnosis, measured.name, plot)
         if as_json:

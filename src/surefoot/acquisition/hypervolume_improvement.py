@@ -122,11 +122,9 @@ class HypervolumeImprovement:
         if belief.seeks_feasibility:
             return maximise(belief.log_feasibility, belief, state.generator, among)
         front = _Front.of(belief, self.directions, state.generator)
-        if len(belief.observations) >= _MANY:
-            scale = self._later(state.generator)
-            return self._best(front, belief, scale, among, state.generator)[0]
-        cautious, least = self._best(front, belief, self.scale, among, state.generator)
-        if front.is_far or self.scale >= 1.0:
+        scale = self._scale_of_round(belief, state.generator)
+        cautious, least = self._best(front, belief, scale, among, state.generator)
+        if front.is_far or scale >= 1.0 or len(belief.observations) >= _MANY:
             return cautious
         bold, most = self._best(front, belief, 1.0, among, state.generator)
         return bold if most - least > math.log(_BOLD) else cautious
@@ -136,12 +134,13 @@ class HypervolumeImprovement:
         if belief.seeks_feasibility:
             return belief.log_feasibility
         front = _Front.of(belief, self.directions, generator)
-        many = len(belief.observations) >= _MANY
-        scale = self._later(generator) if many else self.scale
+        scale = self._scale_of_round(belief, generator)
         return self._score(front, belief, scale, generator)
 
-    def _later(self, generator: torch.Generator) -> float:
-        """Factor of the deviation in a round after many measurements: all of it in some."""
+    def _scale_of_round(self, belief: Belief, generator: torch.Generator) -> float:
+        """Factor of the deviation; after many measurements all of it in some rounds at random."""
+        if len(belief.observations) < _MANY:
+            return self.scale
         drawn = float(torch.rand((), dtype=torch.float64, generator=generator))
         return max(self.scale, 1.0) if drawn < _ALL else self.scale
 

@@ -96,7 +96,7 @@ class TailDiagnosis:
         return "\n".join([*lines, "", self.reason])
 
 
-def diagnose(y: ArrayLike) -> TailDiagnosis:
+def diagnose(y: ArrayLike, name: str = "`y`") -> TailDiagnosis:
     """Diagnose the tails of repeated measurements of one quantity.
 
     From measurements of different configurations subtract the predictions of a model or the group
@@ -104,6 +104,7 @@ def diagnose(y: ArrayLike) -> TailDiagnosis:
 
     Args:
         y: Measurements (n,), n >= 20.
+        name: What they are, in messages.
 
     Returns:
         Test of normality, tail index, share of outliers, and a recommended algorithm.
@@ -118,7 +119,7 @@ def diagnose(y: ArrayLike) -> TailDiagnosis:
         >>> diagnosis.algorithm, round(diagnosis.tail_index, 2)
         ('robust_ucb', 1.65)
     """
-    values = checked_sample(y)
+    values = checked_sample(y, name)
     ks, p_value = normality(values)
     tail = tail_index(values)
     deviations = np.abs(values - np.median(values))

@@ -81,30 +81,30 @@ def tail_index(values: Array) -> TailIndex:
     return TailIndex(index, float(lower), float(upper), k)
 
 
-def checked_sample(y: ArrayLike) -> Array:
-    """A sample (n,) as an array; `InvalidInput` where it cannot show the tails."""
+def checked_sample(y: ArrayLike, name: str = "`y`") -> Array:
+    """A sample (n,) as an array; `InvalidInput` by its name where it cannot show the tails."""
     try:
         given = np.asarray(y)
         if np.ma.is_masked(y) or given.dtype.kind in "cb":
             what = "masked values" if np.ma.is_masked(y) else f"values of type {given.dtype}"
-            raise InvalidInput(f"`y` has {what}, expected real numbers.")
+            raise InvalidInput(f"{name} has {what}, expected real numbers.")
         values = given.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidInput(f"`y` cannot be made an array of numbers: {error}.") from None
+        raise InvalidInput(f"{name} cannot be made an array of numbers: {error}.") from None
     if values.ndim != 1:
-        raise InvalidInput(f"`y` has shape {values.shape}, expected (n,): pass `y.ravel()`.")
+        raise InvalidInput(f"{name} has shape {values.shape}, expected (n,): pass `y.ravel()`.")
     if len(values) < _MIN_VALUES:
         raise InvalidInput(
-            f"`y` has {len(values)} values, expected at least {_MIN_VALUES}: fewer do not "
+            f"{name} has {len(values)} values, expected at least {_MIN_VALUES}: fewer do not "
             "show the tails."
         )
     if not np.isfinite(values).all():
         raise InvalidInput(
-            "`y` has values that are NaN or infinite, expected finite ones: leave failed "
+            f"{name} has values that are NaN or infinite, expected finite ones: leave failed "
             "measurements out."
         )
     if values.min() == values.max():
-        raise InvalidInput(f"`y` has {values[0]:g} only, expected values that vary.")
+        raise InvalidInput(f"{name} has {values[0]:g} only, expected values that vary.")
     with np.errstate(over="ignore", under="ignore"):
         spread = float(values.std())
     if not 0 < spread < 1e150:

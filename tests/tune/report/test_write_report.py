@@ -85,7 +85,7 @@ def test_a_report_is_written(tmp_path, parameters, values):
     trials = text[text.index('id="trials"') :]
     assert trials.count("<tr") == 1 + len(values)
     assert text.count("exit status &lt;7&gt;</summary><pre>&lt;/td&gt;</pre>") == values.count(None)
-    assert ("No diagnosis: the residuals have" in text) == (len(values) < 20)
+    assert ("No diagnosis: the sample of residuals has" in text) == (len(values) < 20)
     assert sorted(one.name for one in tmp_path.iterdir()) == ["report.html", "rig.db", "rig.toml"]
 
 

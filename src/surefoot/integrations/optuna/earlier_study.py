@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from optuna.study import Study, StudyDirection
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
     from surefoot.beliefs import Belief
     from surefoot.integrations.optuna.encoding import Encoding
 
-LEAST = 2
-"""Trials that an older study needs in the new search space."""
+_LEAST = 2  # trials
 
 
 @dataclass(frozen=True)
@@ -25,10 +25,12 @@ class OlderStudy:
     """An older study of a related system.
 
     Args:
+        name: Its name.
         direction: Its direction.
         trials: Its completed trials.
     """
 
+    name: str
     direction: StudyDirection
     trials: Sequence[FrozenTrial]
 
@@ -45,7 +47,8 @@ class OlderStudy:
             )
         if len(study.directions) > 1:
             raise InvalidInput("`prior` has several objectives, expected one.")
-        return cls(study.direction, study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)))
+        trials = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+        return cls(study.study_name, study.direction, trials)
 
     def belief(self, encoding: Encoding, direction: StudyDirection, log: bool) -> Belief:
         """Belief of the values of its trials.
@@ -61,17 +64,21 @@ class OlderStudy:
         """
         from surefoot.algorithms import robust_ucb
 
-        rows = [*self.measured(encoding, direction, log)]
-        if len(rows) < LEAST:
+        self.check(encoding, direction, log)
+        optimizer = robust_ucb(encoding.box, effects=())
+        optimizer.record([*self.measured(encoding, direction, log)])
+        return optimizer.belief()
+
+    def check(self, encoding: Encoding, direction: StudyDirection, log: bool) -> None:
+        """Refuse a study of which a new one learns nothing; see `belief`."""
+        number = len([*islice(self.measured(encoding, direction, log), _LEAST)])
+        if number < _LEAST:
             names = ", ".join(encoding.distributions)
             raise InvalidInput(
-                f"`prior` has {len(rows)} finished trials with values of {names} in their ranges"
-                f"{' and a value above 0, as `log` needs' * log}, expected at least {LEAST}: pass "
-                "a study of the same parameters."
+                f"`prior`, the study {self.name!r}, has {number} finished trials with values of "
+                f"{names} in their ranges{' and a value above 0, as `log` needs' * log}, expected "
+                f"at least {_LEAST}: take a study of the same parameters."
             )
-        optimizer = robust_ucb(encoding.box, effects=())
-        optimizer.record(rows)
-        return optimizer.belief()
 
     def measured(
         self, encoding: Encoding, direction: StudyDirection, log: bool

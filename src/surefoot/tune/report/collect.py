@@ -272,9 +272,9 @@ def _values(space: SearchSpace, name: str, recommended: Any) -> tuple[Any, ...]:
 def _noise(residuals: np.ndarray, downweighted: int) -> tuple[tuple[tuple[str, str], ...], str]:
     """The diagnosis of the residuals (n,), or why there is none."""
     try:
-        found = diagnose(residuals)
+        found = diagnose(residuals, "the sample of residuals")
     except InvalidInput as error:
-        return (), f"No diagnosis: {str(error).replace('`y` has', 'the residuals have')}"
+        return (), f"No diagnosis: {error}"
     far = round(found.outlier_share * found.n)
     # Which algorithm to use is no question here: the model is the one that was suggested.
     facts = [(name, text) for name, text in found.facts() if not name.startswith("Suggested")]

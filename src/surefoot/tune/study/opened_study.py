@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -20,7 +19,7 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from surefoot.integrations.optuna import SurefootSampler
-from surefoot.integrations.optuna.earlier_study import LEAST, OlderStudy
+from surefoot.integrations.optuna.earlier_study import OlderStudy
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.plain_text import shown
 from surefoot.tune.study.compatibility import DEFINITION, check_compatible, definition
@@ -316,18 +315,9 @@ def _older_study(study_file: StudyFile) -> optuna.Study | None:
         study = study_in(study_file, file)[0]
         space, direction = study_file.space, StudyDirection[study_file.study.direction.upper()]
         encoding = Encoding(space, space.named.encoding)
-        log = study_file.objective.log
-        rows = [*islice(OlderStudy.of(study).measured(encoding, direction, log), LEAST)]
+        OlderStudy.of(study).check(encoding, direction, study_file.objective.log)
     except InvalidInput as error:
         raise study_file.error("prior.from", str(error)) from None
-    if len(rows) < LEAST:
-        raise study_file.error(
-            "prior.from",
-            f"got {shown(study_file.prior.source)}, whose study {study.study_name!r} has "
-            f"{len(rows)} finished trials with values of {', '.join(encoding.distributions)} in "
-            f"their ranges{' and a value above 0, as log = true needs' * log}, expected at least "
-            f"{LEAST}: a study of the same parameters",
-        )
     return study
 
 
