@@ -58,6 +58,8 @@ _MAX_FITTED = 500  # rewards that enter the ascent from there
 _MAX_COMPARED = 500  # rewards, up to which the other kernels are integrated over too
 _SMOOTHNESSES = (None, 0.5, 1.5, 2.5)  # None for the squared exponential kernel
 _NEW_SHARE = 0.01  # of the rewards, beyond which a fit is due
+_EARLY = 30  # rewards, up to which every new one makes a fit due
+_RARE_SHARE, _MOST_BETWEEN = 0.1, 10  # of them, later on: as much as one of 1,000 waits for
 _LEAST_NUMBER = 8  # of rewards, for which transformations and other kernels are tried
 _LEAST_COMPARED = 5  # rewards, from which on an earlier function is compared
 _BESIDE = (3, 1)  # rewards beside each of those at a narrow maximum, fewer if they stay outliers
@@ -188,7 +190,10 @@ class HyperparameterFit:
     def is_due(self, number: int, fitted_at: int) -> bool:
         """Whether to fit after `number` rewards, given the number at the last fit."""
         new = number - fitted_at
-        return fitted_at == 0 or (new >= self.every and new > _NEW_SHARE * fitted_at)
+        least = min(_RARE_SHARE * fitted_at, _MOST_BETWEEN) if fitted_at >= _EARLY else 0
+        return fitted_at == 0 or (
+            new >= self.every and new > max(_NEW_SHARE * fitted_at, least)
+        )
 
     def fit(self, data: TrainingData) -> Fitted:
         """Fit the hyperparameters to observations.

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-_LEFT_OUT = 0.02  # of the rewards, by a first fit at most
+_LEFT_OUT = 0.1  # of the rewards, by a first fit at most
 
 
 def latest_fit(is_due: Callable[[int, int], bool], number: int, before: int = 0) -> int:
     """Number of the rewards of the latest fit, as if they had been told one by one.
 
     So what follows from the same rewards is the same, however they were told. But a first fit to
-    many rewards is to all of them where that would leave out more than 2 %, as with fits that are
+    many rewards is to all of them where that would leave out more than 10 %, as with fits that are
     rarer than by default.
 
     Args:
@@ -22,8 +22,8 @@ def latest_fit(is_due: Callable[[int, int], bool], number: int, before: int = 0)
     Example:
         >>> latest_fit(lambda number, before: number > 1.01 * before, 107)
         106
-        >>> latest_fit(lambda number, before: number >= before + 50, 107)
-        107
+        >>> latest_fit(lambda number, before: number >= before + 50, 70)
+        70
     """
     latest = before
     for now in range(before + 1, number + 1):
