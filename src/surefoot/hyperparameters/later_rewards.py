@@ -7,6 +7,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from surefoot.hyperparameters.ascent import with_bound
 from surefoot.hyperparameters.evidence import Evidence, solve, weights_beside
 from surefoot.hyperparameters.laplace import PosteriorMode
 from surefoot.hyperparameters.standardisation import evidence_in
@@ -65,6 +66,11 @@ def completed_weights(
         together = replace(mode, evidence=evidence_of(data), weights=completed)
         completed, _ = weights_together(together)
     return completed
+
+
+def with_weights(mode: PosteriorMode) -> PosteriorMode:
+    """A mode with the weights that all rewards have under it, and its variational bound."""
+    return with_bound(replace(mode, weights=weights_together(mode)[0]))
 
 
 def weights_together(mode: PosteriorMode) -> tuple[Tensor, float]:

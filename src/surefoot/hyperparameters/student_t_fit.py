@@ -24,6 +24,7 @@ from surefoot.hyperparameters.later_rewards import (
     MOST_TOGETHER,
     completed_weights,
     weights_together,
+    with_weights,
 )
 from surefoot.hyperparameters.levels import apart_from
 from surefoot.hyperparameters.microscale import sampled_shares
@@ -191,9 +192,7 @@ class HyperparameterFit:
         """Whether to fit after `number` rewards, given the number at the last fit."""
         new = number - fitted_at
         least = min(_RARE_SHARE * fitted_at, _MOST_BETWEEN) if fitted_at >= _EARLY else 0
-        return fitted_at == 0 or (
-            new >= self.every and new > max(_NEW_SHARE * fitted_at, least)
-        )
+        return fitted_at == 0 or (new >= self.every and new > max(_NEW_SHARE * fitted_at, least))
 
     def fit(self, data: TrainingData) -> Fitted:
         """Fit the hyperparameters to observations.
@@ -359,6 +358,7 @@ class HyperparameterFit:
         data = without(fitted.trend, data)
         mode = self._mode(fitted, data)
         evidence, y = mode.evidence, mode.evidence.rewards
+        is_of_all = len(fitted.weights) == number  # else the kernels stay, as that of the fit does
         alone = number > _MAX_COMPARED or len(fitted.part)
         compared = [] if alone else with_other_kernels(evidence, self._nus)
         if fitted.rivals or compared:
@@ -366,15 +366,19 @@ class HyperparameterFit:
         modes = [mode]
         if fitted.rivals:
             starts = [PosteriorMode.of(evidence, _on(one, mode.model, y)) for one in fitted.rivals]
-            modes = distinct([mode, *self._ascent.converged(starts)])
+            ends = self._ascent.converged(starts) if is_of_all else map(with_weights, starts)
+            modes = distinct([mode, *ends])
         known = {other.nu: other for other in fitted.others}
         for other in compared:
             end = known.get(other.nu)
             if end is not None and _is_end(end, other, y):
                 modes.append(PosteriorMode.of(other, end))
                 continue
-            start = mode.optimum if end is None else _on(end, mode.model, y)
-            modes.append(self._ascent.nearby.climb(PosteriorMode.of(other, start)))
+            stays = end is not None and not is_of_all
+            start = PosteriorMode.of(
+                other, mode.optimum if end is None else _on(end, mode.model, y)
+            )
+            modes.append(with_weights(start) if stays else self._ascent.nearby.climb(start))
         frame = Frame(data.lower, data.span, fitted.center, fitted.scale, fitted.prior_mean)
         mixture = Mixture(modes, frame=frame)
         if not self.microscale:

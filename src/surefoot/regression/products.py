@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
 
 import torch
 from torch import Tensor
+
+_PANEL = 16  # features that joined and are multiplied together
 
 
 class Products(Protocol):
@@ -41,7 +43,7 @@ class ByBlocks:
     """Sums over blocks of sites, found again only where a weight or value has changed.
 
     Of each block the last two are known: beside those of all pulls, those of a robust estimate.
-    Features that joined one by one enter one by one, from copies of the same layout, so that no bit
+    Features that joined one by one enter in products of the same shape and layout, so that no bit
     depends on when they did.
 
     Args:
@@ -111,9 +113,13 @@ def _joined_gram(rows: Tensor, weights: Tensor, base: int, known: Tensor | None)
         return known
     gram = rows.new_empty(number, number)
     gram[:first, :first] = known
-    for one in range(first, number):
-        side = rows[:, : one + 1].contiguous().T @ (weights * rows[:, one])
-        gram[one, : one + 1] = gram[: one + 1, one] = side
+    for start, stop, whole in _panels(rows, base, first):
+        side = whole.T @ (weights[:, None] * whole[:, start:])
+        side = side[:stop, : stop - start]
+        gram[:start, start:stop] = side[:start]
+        gram[start:stop, :start] = side[:start].T
+        corner = side[start:].triu()
+        gram[start:stop, start:stop] = corner + corner.triu(1).T
     return gram
 
 
@@ -121,6 +127,25 @@ def _joined_moments(rows: Tensor, values: Tensor, base: int, known: Tensor | Non
     """F' values of a block, given that of its first features."""
     if known is None:
         known = AT_ONCE.moments(rows[:, :base].contiguous(), values)
-    later = rows[:, len(known) :].T.contiguous()
-    others = [(one @ values).reshape(1) for one in later]
-    return torch.cat([known, *others]) if others else known
+    first, number = len(known), rows.shape[1]
+    if first == number:
+        return known
+    moments = torch.cat([known, rows.new_empty(number - first)])
+    for start, stop, whole in _panels(rows, base, first):
+        moments[start:stop] = (whole[:, start:].T @ values)[: stop - start]
+    return moments
+
+
+def _panels(rows: Tensor, base: int, first: int) -> Iterator[tuple[int, int, Tensor]]:
+    """Features from `first` on, by as many as are multiplied together.
+
+    Yields:
+        Where they begin and end, and all features up to there, with zeros in place of those that
+        have not joined: of the same shape whether they have or not, and so rounded in the same way.
+    """
+    number = rows.shape[1]
+    for start in range(first - (first - base) % _PANEL, number, _PANEL):
+        stop = min(start + _PANEL, number)
+        whole = rows.new_zeros(len(rows), start + _PANEL)
+        whole[:, :stop] = rows[:, :stop]
+        yield start, stop, whole
