@@ -10,7 +10,7 @@ import torch
 
 import surefoot as sf
 from surefoot.features.nystrom_embedding import NystromEmbedding
-from surefoot.regression import known_features
+from surefoot.regression import known_features, products
 from surefoot.regression.known_features import KnownFeatures
 from surefoot.regression.products import AT_ONCE
 
@@ -23,6 +23,7 @@ MAP = NystromEmbedding.of(KERNEL, SITES[:6])
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(known_features, "_BLOCK", 16)
+    monkeypatch.setattr(products, "_PANEL", 4)  # fewer than join
 
 
 def test_they_are_those_of_all_sites_at_once() -> None:
@@ -74,12 +75,12 @@ def test_only_blocks_whose_weights_changed_are_summed_anew(
 def test_sums_of_an_earlier_map_stay_its_own() -> None:
     known = KnownFeatures()
     features, _ = known.of(MAP, SITES)
-    products = known.products
-    expected = products.gram(features, COUNTS)
+    earlier = known.products
+    expected = earlier.gram(features, COUNTS)
     wider = NystromEmbedding.of(KERNEL, SITES[:9])
     others, _ = known.of(wider, SITES)
     known.products.gram(others, COUNTS)
-    assert torch.equal(products.gram(features, COUNTS), expected)
+    assert torch.equal(earlier.gram(features, COUNTS), expected)
 
 
 @pytest.mark.parametrize("other", [SITES.flip(0), SITES[:50].flip(0)])
@@ -138,8 +139,8 @@ def test_joined_features_are_those_of_their_dictionary() -> None:
     wider = joined(MAP, SITES[6:10])
     assert (wider.base, wider.dimension) == (6, 10)
     expected = NystromEmbedding.rooted(KERNEL, SITES[:10])
-    products = [one(SITES) @ one(SITES).T for one in (wider, expected)]
-    torch.testing.assert_close(*products)
+    kernels = [one(SITES) @ one(SITES).T for one in (wider, expected)]
+    torch.testing.assert_close(*kernels)
     torch.testing.assert_close(wider.extended(SITES, SITES[:, :0]), wider(SITES))
 
 
@@ -163,9 +164,9 @@ def test_features_that_join_change_no_bit_and_no_earlier_sample() -> None:
         if number == 57:  # the earlier ones go
             embedding = joined(MAP, SITES[[53, 57]])
         features, residual = step_by_step.of(embedding, SITES[:number])
-        products = step_by_step.products
+        sums_of = step_by_step.products
         seen.append((features, features.clone(), residual, residual.clone()))
-        for sums in (products.gram, products.moments):
+        for sums in (sums_of.gram, sums_of.moments):
             sums(features, COUNTS[:number])
             sums(features, weights)
     last, other = at_once.of(embedding, SITES[:61])
@@ -173,9 +174,9 @@ def test_features_that_join_change_no_bit_and_no_earlier_sample() -> None:
     assert torch.equal(residual, other)
     torch.testing.assert_close(features, embedding(SITES[:61]))
     for one in (COUNTS[:61], weights):
-        assert torch.equal(products.gram(features, one), at_once.products.gram(last, one))
-        assert torch.equal(products.moments(features, one), at_once.products.moments(last, one))
-        torch.testing.assert_close(products.gram(features, one), AT_ONCE.gram(features, one))
+        assert torch.equal(sums_of.gram(features, one), at_once.products.gram(last, one))
+        assert torch.equal(sums_of.moments(features, one), at_once.products.moments(last, one))
+        torch.testing.assert_close(sums_of.gram(features, one), AT_ONCE.gram(features, one))
     for rows, then, left, before in seen:
         assert torch.equal(rows, then)
         assert torch.equal(left, before)
