@@ -47,7 +47,7 @@ def test_values_of_a_parameter(parameter, values, others):
         (lambda: Int(0, 4, step=0), "`step` is 0, expected an integer of at least 1"),
         (lambda: Choice(["a"]), "expected a list of 2 or more"),
         (lambda: Choice("ab"), "expected a list of 2 or more"),
-        (lambda: Choice([1, 1.0]), "got 1.0 twice, expected different ones"),
+        (lambda: Choice([1, 1.0]), "got 1 and 1.0, which are equal, expected different ones"),
         (lambda: Choice([2, 1], ordered=True), "expected increasing numbers"),
         (lambda: Choice(["a", "b"], ordered=True), "expected increasing numbers"),
     ],

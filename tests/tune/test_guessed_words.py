@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 
 import pytest
 from typer.testing import CliRunner
@@ -227,3 +228,14 @@ def test_a_text_that_the_locale_does_not_have_is_refused(monkeypatch):
     monkeypatch.setattr(os, "fsencode", lambda text: text.encode("ascii"))
     with pytest.raises(InvalidCommand, match=r"got '\\xe4', which this locale's encoding"):
         CommandTemplate.parse("sh b.sh {x}").check({"x": ["\u00e4", "b"]})
+
+
+def test_a_suggested_command_can_be_pasted_into_a_shell(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    file = "my study; v2.toml"
+    _, out, _ = surefoot("init", "bench --size {size:1..9}", "-o", file)
+    answers = [out, *(surefoot(word, file)[2] for word in ("recommend", "report"))]
+    suggested = [words for answer in answers for words in answer.split("`")[1::2]]
+    assert len(suggested) == 4
+    for words in suggested:
+        assert shlex.split(words)[2:] == [file]

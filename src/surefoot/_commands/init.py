@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -63,4 +64,5 @@ def init(
             raise InvalidInput(f"{path}: cannot be written: {error.strerror}") from None
         if note := shell_note(command):
             say(f"Warning: {note}", err=True)
-        say(f"wrote {path}; `surefoot check {path}` measures once, `surefoot tune {path}` begins")
+        word = shlex.quote(str(path))
+        say(f"wrote {path}; `surefoot check {word}` measures once, `surefoot tune {word}` begins")

@@ -233,9 +233,13 @@ class Choice:
         object.__setattr__(self, "choices", tuple(self.choices))
         checks.truth("ordered", self.ordered)
         for number, one in enumerate(self.choices):
-            if self.index(one) != number:
+            if (same := self.index(one)) != number:
+                before = checks.shown(self.choices[same])
                 raise InvalidParameter(
-                    "", "choices", f"got {checks.shown(one)} twice, expected different ones"
+                    "",
+                    "choices",
+                    f"got {before} and {checks.shown(one)}, which are equal, expected different "
+                    "ones",
                 )
         if self.ordered and (
             not all(map(is_number, self.choices)) or any(b <= a for a, b in pairwise(self.choices))

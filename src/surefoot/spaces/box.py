@@ -443,7 +443,7 @@ class Box:
         if point is not given and not self.contains(point):
             raise InvalidInput(
                 f"the point {point.tolist()} is outside the box from {self.lower.tolist()} "
-                f"to {self.upper.tolist()}: tell points of the space that was given."
+                f"to {self.upper.tolist()}, expected one of the space that was given."
             )
         self.names.check(point)
         return self.location(point)

@@ -220,7 +220,7 @@ class AskTell:
         if not is_asked(trial):
             raise InvalidInput(
                 f"trial {shown(id)} is being measured by another program, expected one that "
-                f"was asked for; `surefoot status {self.study_file.path.name}` lists them"
+                f"was asked for; `surefoot status {self.study_file.as_word}` lists them"
             )
         began = trial.datetime_start or datetime.now()
         seconds = (datetime.now() - began).total_seconds()
@@ -292,7 +292,7 @@ class AskTell:
         return state.finished, self.trials.planned(state)
 
     def _nothing_left(self) -> str:
-        status, name = self.status(), self.study_file.path.name
+        status, name = self.status(), self.study_file.as_word
         if not self.trials.seconds_left(self.opened.state()):
             return (
                 f"{name}: the budget of {self.study_file.study.budget} is over after "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -176,9 +177,14 @@ class StudyFile:
         return self.study.safe or any(one.safe for one in self.constraints.values())
 
     @property
+    def as_word(self) -> str:
+        """The name of the file as a word of a command line."""
+        return shlex.quote(self.path.name)
+
+    @property
     def first_step(self) -> str:
         """How to get the first measurement of the study."""
-        name, objective = self.path.name, self.objective
+        name, objective = self.as_word, self.objective
         if objective.command is None and objective.function is None:
             return f"`surefoot ask {name}`, measure and `surefoot tell` first"
         return f"run `surefoot tune {name}` first"

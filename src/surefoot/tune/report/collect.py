@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-import shlex
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -106,7 +105,7 @@ def collect(state: StudyState) -> Report:
         study_text=escaped(
             study_file.hide_passwords(study_file.path.read_text(encoding="utf-8-sig"))
         ),
-        command=escaped(f"surefoot tune {shlex.quote(study_file.path.name)}"),
+        command=escaped(f"surefoot tune {study_file.as_word}"),
         versions=_versions(),
         storage=_storage(study_file),
         seed=study_file.study.seed,

@@ -173,7 +173,8 @@ class _Table:
             elif name not in known:
                 raise InvalidInput(
                     f"{path}: unknown column {shown(name)}{_of_export(name)}, expected the "
-                    f"parameters ({', '.join(study_file.parameters)}), {VALUE}, {STATE}, {FAILED}, "
+                    f"parameters ({', '.join(study_file.parameters)}), "
+                    f"{', '.join([VALUE, *_reported(study_file)])}, {STATE}, {FAILED}, "
                     f"{DURATION}, {ERROR}, {WHO} and {WHEN}"
                 )
         self.skipped = 0
