@@ -1,11 +1,15 @@
 """Levels that values agree on are structure, single values far from all others are outliers."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+import surefoot as sf
 from surefoot.hyperparameters import HyperparameterFit, TrainingData
+from surefoot.hyperparameters.fitted import Fitted
 from surefoot.hyperparameters.levels import apart_from, levels_of
 from surefoot.regression.transforms import ONE_LEVEL, Levels
 
@@ -106,3 +110,55 @@ def test_spikes_of_one_size_stay_outliers(size):
     assert not levels_of(rewards).is_identity
     weights = _fitted(points, rewards)
     assert float(weights[::13].max()) < 0.1
+
+
+def _has_levels(fitted: Fitted) -> bool:
+    return any(isinstance(part, Levels) for part in fitted.warp.parts)
+
+
+def _line(loads: tuple[float, ...]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Points, of which one coordinate has few values, and rewards that grow with it by 10."""
+    points = _points(2)
+    points[:, 1] = torch.tensor(loads, dtype=torch.float64).repeat(NUMBER)[:NUMBER]
+    rewards = 10.0 * points[:, 1] + (points[:, 0] - points[:, 1] / 10.0).square() + 0.01 * _noise()
+    return points, rewards
+
+
+@pytest.mark.parametrize("steps", [None, 1.0])
+@pytest.mark.parametrize("loads", [(2.0, 4.0, 6.0, 8.0), (2.0, 8.0), (2.0, 4.0, 5.0, 7.0, 9.0)])
+def test_levels_of_a_coordinate_with_few_values_are_no_jumps_between_them(loads, steps):
+    points, rewards = _line(loads)
+    levels = {1: torch.arange(0.0, 11.0, steps).double()} if steps else {}
+    box = sf.Box([0.0, 0.0], [1.0, 10.0], levels=levels)
+    optimizer = sf.algorithms.robust_ucb(box, seed=0)
+    optimizer.tell_all(points, rewards)
+    between = torch.cartesian_prod(torch.tensor([0.3, 0.8]), torch.tensor([3.0, 6.0, 8.0]))
+    between = between[between[:, 1] < max(loads)].double()
+    truth = 10.0 * between[:, 1] + (between[:, 0] - between[:, 1] / 10.0).square()
+    _, lower, upper = optimizer.belief().predict(between)
+    assert bool(((lower <= truth) & (truth <= upper)).all())
+
+
+@pytest.mark.parametrize("loads", [(2.0, 4.0, 6.0, 8.0), (2.0, 8.0)])
+def test_where_nothing_may_be_between_them_they_stay_levels(loads):
+    points, rewards = _line(loads)
+    unit = torch.tensor([1.0, 10.0], dtype=torch.float64)
+    known = TrainingData(points, rewards, 0.0 * unit, unit)
+    rule = HyperparameterFit(warped=True)
+    assert _has_levels(rule.fit(known))
+    assert not _has_levels(rule.fit(replace(known, unfilled=(0, 1))))
+    assert _has_levels(rule.fit(replace(known, unfilled=(0,))))
+
+
+def test_a_jump_in_another_coordinate_is_one_beside_few_values():
+    generator = torch.Generator().manual_seed(1)
+    points = _points(2)
+    points[:, 1] = torch.randint(0, 4, (NUMBER,), generator=generator) / 3.0
+    rewards = 100.0 * (points[:, 0] > 0.5) + 0.1 * points[:, 1] + 0.01 * _noise()
+    unit = torch.ones(2, dtype=torch.float64)
+    data = TrainingData(points, rewards, 0.0 * unit, unit, unfilled=(0, 1))
+    assert _has_levels(HyperparameterFit(warped=True).fit(data))
+    converged = torch.cat([points, points[:1].expand(30, -1)])  # replicates of one point
+    again = torch.cat([rewards, rewards[:1] + 0.01 * _noise(2)[:30]])
+    data = TrainingData(converged, again, 0.0 * unit, unit, unfilled=(0, 1))
+    assert _has_levels(HyperparameterFit(warped=True).fit(data))

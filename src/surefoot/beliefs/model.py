@@ -133,9 +133,9 @@ class Model:
 
     def data(self, observations: Observations) -> TrainingData:
         """Observations as hyperparameters are fitted to them."""
-        span = self.space.upper - self.space.lower
+        span, points = self.space.upper - self.space.lower, observations.sites[observations.site]
         return TrainingData(
-            observations.sites[observations.site],
+            points,
             observations.rewards,
             self.space.lower,
             torch.where(span > 0.0, span, 1.0),
@@ -143,6 +143,7 @@ class Model:
             observations.sems,
             observations.workers,
             observations.times,
+            self.space.unfilled(points),
         )
 
     @cached_property

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-import torch
 from torch import Tensor
 
 from surefoot.estimators.student_t import OUTLIER_WEIGHT
@@ -16,6 +15,7 @@ _APART = 8.0  # deviations of the widest level, beyond which gaps are no chance 
 _MOST_GAPS = 8
 _LEAST_SHARED = 2  # values that a level has
 _LEAST_SHARE = 0.8  # of the values that are on levels, where there are any
+_LEAST_AGREEING = 0.9  # of the values where a coordinate is the same
 _ROUNDING = 1e-12  # of values, within which they are equal
 
 
@@ -66,10 +66,28 @@ def are_kept(levels: Levels, values: Tensor, weights: Tensor) -> bool:
         values: Values (n,).
         weights: Weights (n,) of the fit.
     """
-    middles = values.new_tensor([0.5 * (low + high) for low, high in levels.gaps])
-    level = torch.bucketize(values, middles)
+    level = levels.index(values)
     medians = [float(weights[level == one].median()) for one in level.unique()]
     return min(medians) >= OUTLIER_WEIGHT
+
+
+def follow(levels: Tensor, coordinate: Tensor, points: Tensor) -> bool:
+    """Whether the level of a value is known from one coordinate, which has few values.
+
+    Args:
+        levels: Level (n,) of each value.
+        coordinate: The coordinate (n,).
+        points: The points (n, d).
+    """
+    agreeing, of, seen = 0, 0, set()
+    for value in coordinate.unique():
+        here = coordinate == value
+        if len(points[here].unique(dim=0)) < _LEAST_SHARED:
+            continue  # which says nothing of the other coordinates
+        counts = levels[here].bincount()
+        agreeing, of = agreeing + int(counts.max()), of + int(here.sum())
+        seen.add(int(counts.argmax()))
+    return len(seen) > 1 and of >= _LEAST_SHARE * len(levels) and agreeing >= _LEAST_AGREEING * of
 
 
 def apart_from(limit: float, values: Tensor) -> Levels:

@@ -15,7 +15,7 @@ from surefoot.estimators.student_t import cautious_weights
 from surefoot.hyperparameters.ascent import GAUSSIAN, Ascent, within_reach
 from surefoot.hyperparameters.evidence import LENGTHSCALE_PRIORS, Evidence, Prior
 from surefoot.hyperparameters.laplace import PosteriorMode
-from surefoot.hyperparameters.levels import are_kept, levels_of
+from surefoot.hyperparameters.levels import are_kept, follow, levels_of
 from surefoot.hyperparameters.model_choice import STRONG_EVIDENCE, with_effects
 from surefoot.hyperparameters.nuisance_effects import effects_of
 from surefoot.hyperparameters.training_data import TrainingData
@@ -89,7 +89,7 @@ class Standardisation:
     def on_levels(self, plain: Standardised) -> Standardised:
         """Rewards with levels that they are on brought near, if the evidence favours it."""
         levels = levels_of(self.data.rewards)
-        if levels.is_identity:
+        if levels.is_identity or self._may_be_crossed(levels):
             return plain
         smooth, rough = (self._under(levels, UNWARPED, nu) for nu in (self.nu, _JUMPING))
         other = smooth if smooth.score >= rough.score + STRONG_EVIDENCE else rough
@@ -99,6 +99,14 @@ class Standardisation:
         known, score = (self._score_with_effects(one) for one in (plain, other))
         kept = are_kept(levels, self.searched.rewards, other.modes[0].weights)
         return other if kept and score - price >= known else plain
+
+    def _may_be_crossed(self, levels: Levels) -> bool:
+        """Whether levels follow a coordinate between whose few values nothing was measured.
+
+        As of a load that grows: nothing says that the function jumps between two of them.
+        """
+        level, points = levels.index(self.searched.rewards), self.searched.unit
+        return any(follow(level, points[:, one], points) for one in self.searched.unfilled)
 
     def _score_with_effects(self, found: Standardised) -> float:
         """Log evidence in reward units, with the effects of conditions that the data support."""

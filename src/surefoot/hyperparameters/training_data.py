@@ -31,6 +31,7 @@ class TrainingData:
             the noise that is fitted.
         workers: Index (t,) of the worker that measured each reward, -1 where it is unknown.
         times: Time (t,) of each reward, in any unit, NaN where it is unknown.
+        unfilled: Coordinates with further values between those that were measured.
 
     Example:
         >>> points = torch.tensor([[0.0, 4.0], [1.0, 2.0]])
@@ -49,6 +50,7 @@ class TrainingData:
     sems: Tensor = NO_ERRORS
     workers: Tensor = NO_WORKERS
     times: Tensor = NO_TIMES
+    unfilled: Sequence[int] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rewards", self.rewards.cpu())

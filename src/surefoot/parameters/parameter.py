@@ -233,7 +233,8 @@ class Choice:
         object.__setattr__(self, "choices", tuple(self.choices))
         checks.truth("ordered", self.ordered)
         for number, one in enumerate(self.choices):
-            if (same := self.index(one)) != number:
+            same = self.index(one)
+            if same is not None and same != number:
                 before = checks.shown(self.choices[same])
                 raise InvalidParameter(
                     "",

@@ -219,6 +219,11 @@ class Levels:
         """Sum of the logarithms of the factors by which gaps are shorter."""
         return sum(math.log((high - low) / self.length) for low, high in self.gaps)
 
+    def index(self, values: Tensor) -> Tensor:
+        """Index (...) of the level of values (...), of those between two that of the nearer one."""
+        middles = values.new_tensor([0.5 * (low + high) for low, high in self.gaps])
+        return torch.bucketize(values, middles)
+
     def joined(self, values: Tensor) -> Tensor:
         """Values (...) as they would be on one level: only those off all levels are far away."""
         for low, high in reversed(self.gaps):

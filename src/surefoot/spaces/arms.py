@@ -102,6 +102,10 @@ class Arms:
             return f"Arms({self.points.tolist()})"
         return f"Arms(<{len(self)} points of {self.dimension} coordinates>)"
 
+    def unfilled(self, points: Tensor) -> list[int]:
+        """None: there is nothing between arms."""
+        return []
+
     @property
     def dimension(self) -> int:
         """Number of coordinates d."""

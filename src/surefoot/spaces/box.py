@@ -231,6 +231,15 @@ class Box:
         others = {*self.levels, *(c for group in self._several for c in group), *self.fixed}
         return [c for c in range(self.dimension) if c not in others]
 
+    def unfilled(self, points: Tensor) -> list[int]:
+        """Indices of the coordinates with values between some of these points (n, d)."""
+        gaps = []
+        for one, values in self.levels.items() if len(points) else ():
+            seen = points[:, one].unique()
+            within = (values >= seen[0]) & (values <= seen[-1])
+            gaps += [one] * (int(within.sum()) > len(seen))
+        return [*self.continuous, *gaps]
+
     @property
     def variables(self) -> list[list[int]]:
         """Columns of each variable that varies: one, or several that encode it together."""
