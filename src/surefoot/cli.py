@@ -574,8 +574,6 @@ def _show(summary: Summary, verdict: str = "") -> None:
             _say(text)
     if summary.front is not None:
         _say("\n".join(summary.front.lines))
-        if summary.front.note:
-            _say(f"Warning: {summary.front.note}")
     for text in (*summary.effects, *summary.failures):
         _say(text)
     for text in summary.warnings:

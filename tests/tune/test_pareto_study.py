@@ -191,6 +191,8 @@ def test_a_preference_chooses_from_the_front(measured: OpenedStudy) -> None:
     assert "x = 0.5" in chosen
     warned = surefoot("recommend", path, "--prefer", "cost<=0.5")
     assert "Warning: no measured configuration keeps cost<=0.5 with" in warned
+    (said,) = json.loads(surefoot("recommend", path, "--prefer", "cost<=0.5", "--json"))["warnings"]
+    assert said.startswith("no measured configuration keeps cost<=0.5 with")
 
 
 @pytest.mark.slow

@@ -122,6 +122,14 @@ def test_a_preference_is_kept_with_confidence(front: Front) -> None:
     assert least.params["x"] < 0.4
 
 
+@pytest.mark.parametrize("limits", [{"cost": -0.5}, {"speed": 1e9}, {"cost": -1e9, "speed": 1e9}])
+def test_a_limit_that_nothing_keeps_chooses_from_the_front(
+    front: Front, limits: dict[str, float]
+) -> None:
+    with pytest.warns(UserWarning, match="the one chosen has 0"):
+        assert front.prefer(limits) in list(front)
+
+
 def test_the_knee_is_the_compromise(front: Front) -> None:
     assert abs(front.knee().params["x"] - 0.5) < 0.1
 
@@ -291,7 +299,7 @@ def test_bad_studies_and_samplers_are_refused() -> None:
         belief(study, RandomSampler())
     environment = StudyEnvironment(["z"], sf.FiniteEnvironment([[0.0], [1.0]]))
     sampler = SurefootSampler(environment=environment, risk=sf.VaR(0.1))
-    with pytest.raises(sf.InvalidInput, match="`sampler` has an environment"):
+    with pytest.raises(sf.InvalidInput, match="the sampler has an environment"):
         belief(study, sampler)
     with pytest.raises(sf.InvalidInput, match="index of one of 2 objectives"):
         SurefootSampler().of_objective(study, 2)

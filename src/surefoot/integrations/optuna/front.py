@@ -151,7 +151,10 @@ class Front:
             )
             deviations = self.draws.std(-1).clip(_TINY)
             excess = (self._losses - self._signed(wanted)) / deviations  # NaN without a limit
-            return self.candidates[np.lexsort((np.nanmax(excess, -1), -chance))[0]]
+            dominated = np.ones(len(chance), dtype=bool)
+            dominated[self._members] = False
+            order = np.lexsort((np.nanmax(excess, -1), dominated, -chance))
+            return self.candidates[order[0]]
         free = np.flatnonzero(np.isnan(wanted))
         return self._compromise(kept, free if len(free) else range(len(wanted)))
 

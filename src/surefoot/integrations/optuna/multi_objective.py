@@ -188,7 +188,8 @@ def belief(study: Study, sampler: SurefootSampler | None = None) -> MultiObjecti
         )
     if sampler.environment is not None:
         raise InvalidInput(
-            "`sampler` has an environment, over which there is no front: leave it out."
+            "the sampler has an environment or a fidelity, for which there is no front: pass the "
+            "study to its own method instead, `sampler.belief(study)`."
         )
     trials = study.get_trials(deepcopy=False)
     names = study.metric_names or _column_names(len(study.directions))

@@ -174,14 +174,16 @@ def summarise(
     state = replace(state, asked=given or {}, limits=limits or {})
     found: dict[str, Any] = {}
     with contextlib.suppress(NotReady):
+        front = StudyFront.of_state(state) if study_file.scheme.objectives else None
+        not_kept = (front.note,) if front is not None and front.note else ()
         found = {
             "recommended": state.recommendation,
             "defaults": against_defaults(state),
             "constraints": predicted_constraints(state),
-            "warnings": warnings_of(state, _checkpoints(state)),
+            "warnings": (*not_kept, *warnings_of(state, _checkpoints(state))),
             "effects": effect_lines(state),
             "present": present_value(state),
-            "front": StudyFront.of_state(state) if study_file.scheme.objectives else None,
+            "front": front,
         }
     return Summary(
         state.finished,
