@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
@@ -29,6 +30,7 @@ from surefoot.tune.report.contents import (
     Slice,
     Trial,
 )
+from surefoot.tune.report.formatting import setting
 from surefoot.tune.study.best_by_given import values_along
 from surefoot.tune.study.early_stop import probability_left
 from surefoot.tune.study.effects_text import effect_lines
@@ -65,6 +67,8 @@ def collect(state: StudyState) -> Report:
     Raises:
         NotReady: If the study has no measurement yet.
     """
+    given = state.given
+    state = replace(state, asked=given)  # at all times: other conditions are no progress
     study_file, model, measured = state.study_file, state.belief, state.measured
     best, space = state.recommendation, study_file.space
     earlier = [] if study_file.scheme.objectives else checkpoint_counts(len(measured))[:-1]
@@ -110,7 +114,8 @@ def collect(state: StudyState) -> Report:
         storage=_storage(study_file),
         seed=study_file.study.seed,
         written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        first=intervals(*model.predict([first.params]))[0],
+        first=intervals(*model.predict([{**first.params, **given}]))[0],
+        given=", ".join(f"{name}={setting(value)}" for name, value in given.items()),
         environment=_environment(study_file, model, best.params),
         constraints=tuple(
             line.strip()

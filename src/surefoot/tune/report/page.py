@@ -202,7 +202,8 @@ def _comparison(report: Report) -> str:
     parts = [report.defaults] if report.defaults else []
     if report.front is not None:  # a compromise is not best in any of them
         return ""
-    if report.environment is None:  # a risk is not comparable with single measurements
+    # A risk is not comparable with single measurements, nor are those under other conditions.
+    if report.environment is None and not report.given:
         middle = median(values)
         parts.append(f"{_difference(best.mean, middle)} the median measurement, {number(middle)}")
     if report.first is not None and len(values) > 1 and not report.defaults:
@@ -212,7 +213,8 @@ def _comparison(report: Report) -> str:
             f"{_difference(best.mean, first)} the first configuration, which the model predicts "
             f"at {number(first)}"
         )
-    return "; ".join(parts)
+    under = [f"under {report.given}"] if report.given else []
+    return ": ".join([*under, *(["; ".join(parts)] if parts else [])])
 
 
 def _difference(now: float, before: float) -> str:
