@@ -15,6 +15,8 @@ from surefoot.tune import StudyFile, StudyFileError, open_study
 from surefoot.tune.ask_tell.ask_tell import open_ask_tell
 from surefoot.tune.ask_tell.verbs import Verbs
 from surefoot.tune.comparison.named_settings import named_setting
+from surefoot.tune.report.collect import collect
+from surefoot.tune.report.page import _comparison
 from surefoot.tune.study.best_by_given import best_by_given
 from surefoot.types import InvalidInput
 
@@ -101,6 +103,27 @@ def test_without_a_name_it_is_recommended_under_the_values_of_the_latest_trial(w
     assert state.recommendation.params["load"] == 60.0
     setting = named_setting(study.study_file, "recommended", {"load": 180.0})
     assert setting.params["load"] == 180.0
+
+
+@pytest.mark.slow
+def test_a_report_compares_what_was_measured_under_the_same_conditions(write):
+    path = write()
+    opened = open_ask_tell(path).opened
+    for number, load in enumerate([200.0, 150.0, 100.0, 50.0] * 4):  # ever less work
+        cache = 0.754878 * number % 1.0
+        opened.study.add_trial(
+            create_trial(
+                params={"cache": cache, "load": load},
+                distributions=opened.study_file.distributions,
+                value=10.0 * load + (cache - load / 200.0) ** 2,
+            )
+        )
+    report = collect(open_study(path).state())
+    assert report.given == "load=50"
+    assert "load=50: " in (said := _comparison(report))
+    assert "median" not in said
+    assert report.first.mean == pytest.approx(500.0, abs=20.0)  # the first one's load was 200
+    assert all(one.then.mean < 800.0 for one in report.history[2:])
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 from surefoot._internal.extras import extra
 from surefoot.regression.shard import Command, Shard
+from surefoot.types import NotReady
 
 Part = tuple[Any, ...]  # arguments of `Shard`
 
@@ -58,7 +60,8 @@ class RayWorkers:
             import ray
         self._ray = ray
         if address:
-            ray.init(f"ray://{address}", ignore_reinit_error=True, log_to_driver=False)
+            with _answering(f"ray://{address}"):
+                ray.init(f"ray://{address}", ignore_reinit_error=True, log_to_driver=False)
         elif not ray.is_initialized():
             ray.init(num_cpus=number, include_dashboard=False, log_to_driver=False)
         # No CPU is reserved: one run that has yet to be collected would block the next.
@@ -93,16 +96,16 @@ class DaskWorkers:
         with extra("dask"):
             import distributed
         self._futures: dict[int, Any] = {}  # an actor lives as long as its own
-        self._client = (
-            distributed.Client(f"tcp://{address}", set_as_default=False)
-            if address
-            else distributed.Client(
+        if address:
+            with _answering(f"dask://{address}"):
+                self._client = distributed.Client(f"tcp://{address}", set_as_default=False)
+        else:
+            self._client = distributed.Client(
                 n_workers=number,
                 threads_per_worker=1,
                 dashboard_address=None,
                 set_as_default=False,
             )
-        )
 
     def start(self, index: int, part: Part) -> Any:
         """An actor."""
@@ -129,6 +132,18 @@ class DaskWorkers:
                 return call()
         except (OSError, ValueError) as error:  # of a lost connection, and of a lost actor
             raise Lost from error
+
+
+@contextmanager
+def _answering(address: str) -> Iterator[None]:
+    """Say that nothing answers at an address, whatever its library says."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise NotReady(
+            f"nothing answers at {address} ({type(error).__name__}): start the cluster there, or "
+            "check the address."
+        ) from error
 
 
 def workers_of(backend: str, number: int) -> Workers:
