@@ -93,7 +93,8 @@ class HyperparameterFit:
         passes: Alternations from the best start.
         steps: Maximum number of L-BFGS-B iterations in each alternation.
         dof: Fixed degrees of freedom of the noise, `GAUSSIAN` for Gaussian noise; None fits them.
-        every: Minimum number of new rewards between two fits of an `Optimizer`.
+        every: Minimum number of new rewards between two fits of an `Optimizer`, which come after
+            each reward up to 30, then after a tenth more, up to 10, and beyond 1,000 after 1 %.
         lengthscales: Prior of the lengthscales on the unit cube. "long" is log-normal with a
             median that grows with the square root of the dimension (Hvarfner et al. 2024);
             "short" is Gamma(3, 6) with mode 1/3. Few rewards hardly distinguish a constant from a
