@@ -67,8 +67,8 @@ def collect(state: StudyState) -> Report:
     Raises:
         NotReady: If the study has no measurement yet.
     """
-    given = state.given
-    state = replace(state, asked=given)  # at all times: other conditions are no progress
+    if given := state.given:  # at all times: other conditions are no progress
+        state = replace(state, asked=given)
     study_file, model, measured = state.study_file, state.belief, state.measured
     best, space = state.recommendation, study_file.space
     earlier = [] if study_file.scheme.objectives else checkpoint_counts(len(measured))[:-1]
