@@ -36,7 +36,7 @@ from surefoot.tune.study.pairing import Pairing, companion_of
 from surefoot.tune.study.racing import race_of
 from surefoot.tune.study.schedule import Schedule
 from surefoot.tune.study.state import StudyState
-from surefoot.tune.study.time_budget import seconds_spent
+from surefoot.tune.study.time_budget import OVER, seconds_spent
 from surefoot.tune.study.trial_attributes import (
     ASKED,
     BESIDE,
@@ -111,11 +111,17 @@ class StudyTrials:
         running = [one for one in state.trials if one.state == TrialState.RUNNING]
         return min(rounds, state.finished + sum(map(self.is_counted, running)))
 
+    @property
+    def _budget(self) -> float:
+        return self.study_file.study.seconds
+
     def seconds_left(self, state: StudyState) -> float:
         """Seconds that are left of the study's budget, infinite if it has none."""
-        budget = self.study_file.study.seconds
+        budget = self._budget
         if math.isinf(budget):
             return budget
+        if state.attributes.get(OVER, 0.0) >= budget:
+            return 0.0
         return max(budget - seconds_spent(state.trials, self.run, datetime.now()), 0.0)
 
     def is_complete(self) -> bool:
@@ -143,6 +149,8 @@ class StudyTrials:
             begun = state.finished + sum(map(self.is_counted, running))
             schedule = Schedule(state, self.rounds).checked(begun)
             target = self.target(schedule.state)
+            if target < self.planned(state) and state.attributes.get(OVER) != self._budget:
+                state = state.with_attribute(OVER, self._budget)
             if state.finished >= target:
                 return NoTrial.DONE
             awaited = self.study_file.is_safe and running and not state.finished
