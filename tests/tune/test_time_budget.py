@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -109,3 +110,9 @@ def test_a_run_ends_with_its_time_and_so_does_the_run_that_resumes_it(write_stud
         assert trials.is_complete()
         assert (trials.target(state), trials.seconds_left(state)) == (3, 0.0)
         assert trials.planned(state) == 8
+    for budget, more in (("30s", 0), ("1min", 0), ("2min", 3)):  # less, the same, more
+        path.write_text(re.sub(r"budget = '\w+'", f"budget = '{budget}'", path.read_text()))
+        trials, objective = trials_of(path, rounds=8, run=budget), Scripted()
+        tune(trials, objective, Stop(), Observer(finished=finished))
+        assert len(objective.asked) == more
+        spent[0] = 59.0

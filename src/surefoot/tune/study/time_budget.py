@@ -12,7 +12,7 @@ from surefoot.tune.study.trial_attributes import is_interrupted, is_round
 from surefoot.tune.study.trial_owner import owner_of
 
 OVER = "surefoot:over"
-"""Attribute of a study, the budget in seconds that a run found to be over.
+"""Attribute of a study, the largest budget in seconds that a run found to be over.
 
 The time between the last measurement and that does not count later, and nothing may begin in it."""
 

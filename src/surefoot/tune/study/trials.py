@@ -149,7 +149,7 @@ class StudyTrials:
             begun = state.finished + sum(map(self.is_counted, running))
             schedule = Schedule(state, self.rounds).checked(begun)
             target = self.target(schedule.state)
-            if target < self.planned(state) and state.attributes.get(OVER) != self._budget:
+            if target < self.planned(state) and state.attributes.get(OVER, 0.0) < self._budget:
                 state = state.with_attribute(OVER, self._budget)
             if state.finished >= target:
                 return NoTrial.DONE
