@@ -9,7 +9,7 @@ from gpytorch.kernels import MaternKernel, RBFKernel
 from scipy.optimize import brentq
 from torch.distributions import Gamma, LogNormal, Normal, StudentT
 
-from surefoot.hyperparameters import evidence
+from surefoot.hyperparameters import exponents
 from surefoot.hyperparameters.evidence import (
     LENGTHSCALE_PRIORS,
     PRIORS_IN_LOGS,
@@ -141,9 +141,8 @@ def test_a_rough_kernel_is_exact_for_points_that_are_equal_or_close(logs):
     torch.testing.assert_close(torch.from_numpy(found), gradient, rtol=1e-5, atol=1e-6)
     model = Hyperparameters(at.detach())
     variance = torch.tensor(model.variance, dtype=torch.float64)
-    covariance = evidence.covariances(
-        variance, evidence.exponents(model.lengthscales, points, points)
-    )
+    exponents = evidence.exponents_to(model.lengthscales, points)(points)
+    covariance = evidence.covariances(variance, exponents).values
     expected = evidence.covariance_of_rewards(model)
     torch.testing.assert_close(covariance, expected, rtol=1e-12, atol=0.0)
 
@@ -158,13 +157,13 @@ def test_distances_of_many_columns_of_one_lengthscale_are_computed_once(monkeypa
     alone = torch.rand(4, 14, generator=GENERATOR, dtype=torch.float64)
     found = []
     for wide in (8, 1000):
-        monkeypatch.setattr(evidence, "_WIDE", wide)
+        monkeypatch.setattr(exponents, "_WIDE", wide)
         one = Evidence(points, points[:, 0], group, nu, None)
-        assert list(one._wide) == ([1] if wide == 8 else [])
+        assert list(one._metric.wide) == ([1] if wide == 8 else [])
         left = alone.clone().requires_grad_(True)
-        values = one.covariances(variance, one.exponents(lengthscales, left, points))
-        exponents = one.exponents(lengthscales, left[:, None, None, :], points[:2])
-        groups = one.covariances(variance, exponents)
+        values = one.covariances(variance, one.exponents_to(lengthscales, points)(left)).values
+        apart = one.exponents_to(lengthscales, points[:2])(left[:, None, None, :])
+        groups = one.covariances(variance, apart).values
         (values.sum() + groups.square().sum()).backward()
         found.append((values.detach(), groups.detach(), left.grad))
     assert found[0][0].shape == (3, 4, 5)

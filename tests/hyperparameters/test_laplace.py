@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from surefoot.hyperparameters import GAUSSIAN, HyperparameterFit, TrainingData
+from surefoot.hyperparameters import GAUSSIAN, HyperparameterFit, TrainingData, process_mixture
 from surefoot.hyperparameters.evidence import LENGTHSCALE_PRIORS, Evidence, Hyperparameters
 from surefoot.hyperparameters.laplace import PosteriorMode
 from surefoot.hyperparameters.mixture import Mixture
@@ -207,8 +207,8 @@ def test_points_in_parts_have_the_moments_of_all_at_once(monkeypatch):
         torch.rand(7, 2, generator=GENERATOR, dtype=torch.float64),
     )
     whole = mixture.mean(points), *mixture.mean_and_deviation(points)
-    most = "surefoot.hyperparameters.process_mixture.MOST_ELEMENTS"
-    monkeypatch.setattr(most, 2 * 16 * NUMBER)
+    monkeypatch.setattr(process_mixture, "_LEAST_PART", 1)
+    monkeypatch.setattr(process_mixture, "_PART", 2 * 16 * NUMBER)
     assert [len(part) for part in mixture._parts(points)] == [2, 2, 2, 1]
     parts = mixture.mean(points), *mixture.mean_and_deviation(points)
     torch.testing.assert_close(parts, whole, rtol=1e-12, atol=1e-12)

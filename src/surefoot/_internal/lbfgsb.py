@@ -30,8 +30,27 @@ class Limits(NamedTuple):
     upper: Floats
 
 
+class Ends(NamedTuple):
+    """When a search ends.
+
+    Args:
+        steps: After so many iterations.
+        tolerance: At this relative decrease of the loss.
+        line_search: After so many evaluations along one direction, in vain.
+    """
+
+    steps: int
+    tolerance: float
+    line_search: int
+
+
 def minimise(
-    losses: Losses, starts: Floats, limits: Limits, steps: int, tolerance: float = _TOLERANCE
+    losses: Losses,
+    starts: Floats,
+    limits: Limits,
+    steps: int,
+    tolerance: float = _TOLERANCE,
+    line_search: int = _LINE_SEARCH,
 ) -> Floats:
     """`scipy.optimize.minimize` by L-BFGS-B from every start, evaluated together.
 
@@ -47,6 +66,7 @@ def minimise(
         limits: Limits of the parameters.
         steps: Maximum number of iterations.
         tolerance: Relative decrease of the loss at which a search ends.
+        line_search: Maximum number of evaluations along one direction.
 
     Returns:
         Parameters (s, d).
@@ -60,10 +80,10 @@ def minimise(
                [1.]])
     """
     step = _scipy_step()
+    ends = Ends(steps, tolerance, line_search)
     if step is None:
-        alone = [_alone(losses, i, one, limits, steps, tolerance) for i, one in enumerate(starts)]
-        return np.stack(alone)
-    searches = [_Search(step, start, limits, steps, tolerance) for start in starts]
+        return np.stack([_alone(losses, i, one, limits, ends) for i, one in enumerate(starts)])
+    searches = [_Search(step, start, limits, ends) for start in starts]
     while running := [i for i, search in enumerate(searches) if search.asks]:
         points = np.stack([searches[i].x for i in running])
         for i, loss, slope in zip(running, *losses(points, running), strict=True):
@@ -71,9 +91,7 @@ def minimise(
     return np.stack([search.x for search in searches])
 
 
-def _alone(
-    losses: Losses, index: int, start: Floats, limits: Limits, steps: int, tolerance: float
-) -> Floats:
+def _alone(losses: Losses, index: int, start: Floats, limits: Limits, ends: Ends) -> Floats:
     """One search by `minimize`."""
     from scipy.optimize import minimize
 
@@ -81,7 +99,7 @@ def _alone(
         values, slopes = losses(x[None], [index])
         return float(values[0]), slopes[0]
 
-    options = {"maxiter": steps, "ftol": tolerance}
+    options = {"maxiter": ends.steps, "ftol": ends.tolerance, "maxls": ends.line_search}
     bounds = list(zip(*limits, strict=True))
     start = np.clip(start, *limits)
     found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
@@ -94,7 +112,8 @@ def _scipy_step() -> Step | None:
     try:
         from scipy.optimize._lbfgsb import setulb
 
-        probe = _Search(setulb, np.array([0.25]), Limits(np.zeros(1), np.ones(1)), 1, _TOLERANCE)
+        limits, ends = Limits(np.zeros(1), np.ones(1)), Ends(1, _TOLERANCE, _LINE_SEARCH)
+        probe = _Search(setulb, np.array([0.25]), limits, ends)
         probe.go_on(0.25, np.array([1.0]))
     except (ImportError, TypeError, ValueError):
         return None
@@ -108,22 +127,19 @@ class _Search:
         step: The step of SciPy.
         start: Where it begins (d,).
         limits: Limits of the parameters.
-        steps: Maximum number of iterations.
-        tolerance: Relative decrease of the loss at which it ends.
+        ends: When it ends.
 
     Attributes:
         x: The point (d,) whose loss is asked for, the minimum at the end.
         asks: Whether it asks for a loss.
     """
 
-    def __init__(
-        self, step: Step, start: Floats, limits: Limits, steps: int, tolerance: float
-    ) -> None:
+    def __init__(self, step: Step, start: Floats, limits: Limits, ends: Ends) -> None:
         d, m = len(start), _CORRECTIONS
         self.x = np.clip(start, *limits)
-        self._step, self._left = step, steps
+        self._step, self._left, self._line_searches = step, ends.steps, ends.line_search
         self._limits = *limits, np.full(d, 2, dtype=np.int32)  # 2: both ends
-        self._tolerances = tolerance / np.finfo(float).eps, _PGTOL
+        self._tolerances = ends.tolerance / np.finfo(float).eps, _PGTOL
         self._work = np.zeros(2 * m * d + 5 * d + 11 * m * m + 8 * m), np.zeros(3 * d, np.int32)
         self._task, self._line_search = np.zeros(2, np.int32), np.zeros(2, np.int32)
         self._saved = np.zeros(4, np.int32), np.zeros(44, np.int32), np.zeros(29)
@@ -135,7 +151,7 @@ class _Search:
         while True:
             self._step(
                 _CORRECTIONS, self.x, *self._limits, loss, slope, *self._tolerances, *self._work,
-                self._task, *self._saved, _LINE_SEARCH, self._line_search,
+                self._task, *self._saved, self._line_searches, self._line_search,
             )  # fmt: skip
             if self._task[0] == _EVALUATE:
                 return

@@ -22,6 +22,7 @@ _CHUNK = 4096
 _RAW = 512  # Sobol points, of which the best are starts
 _STARTS = 6
 _STEPS = 60  # iterations of L-BFGS
+_BESIDE = 1e-3  # of a side: what an ascent may miss a kink by
 _SWEEPS = 4  # over the levels and choices
 
 
@@ -109,17 +110,23 @@ def maximise(
     anchors = best_of(design.brought_inside(measured), merit or belief.mean)
     with torch.enable_grad():
         found = best_point(score, design, generator, anchors)
-    return design.location(_measured_or(found, belief.designs, design))
+    return design.location(_measured_or(found, belief.designs, design, score))
 
 
-def _measured_or(point: Tensor, measured: Tensor, box: Box) -> Tensor:
-    """The measured point (d,) that a point differs from by rounding only, or the point itself.
+def _measured_or(point: Tensor, measured: Tensor, box: Box, score: Score) -> Tensor:
+    """A measured point (d,) beside a point that is no worse or differs by rounding; or the point.
 
-    An ascent that ends at a measured point reaches it to within rounding, and a measurement there
-    is a replicate.
+    At a kink, which the score of a rough function has at what was measured, an ascent ends close to
+    the maximum only; and a measurement there is a replicate.
     """
     same = measured[box.alike(measured, point)]
-    return same[0] if len(same) else point
+    if len(same):
+        return same[0]
+    beside = measured[((measured - point).abs() <= _BESIDE * box.span).all(-1)]
+    if not len(beside):
+        return point
+    near = torch.cat([beside, point.unsqueeze(0)])
+    return near[best_row(score, near)]
 
 
 def best_of(points: Tensor, score: Score, number: int = 8) -> Tensor:

@@ -11,6 +11,8 @@ from torch import Tensor
 from surefoot._internal.lbfgsb import Limits, minimise
 from surefoot._internal.threads import one_blas_thread
 
+_TOLERANCE = 1e-7  # relative, of a score that is 0 where its slope is 1 a side of the cube
+_LINE_SEARCH = 6  # evaluations: at a maximum, more of them would follow rounding
 _GENTLE = 0.01  # of the steepest start: a start that is close to a maximum has a slope of 0
 
 
@@ -44,7 +46,7 @@ def ascend(
     """
 
     def points_at(values: Tensor, rows: Tensor) -> Tensor:
-        return starts[rows].index_copy(1, columns, values)
+        return values if free == every else starts[rows].index_copy(1, columns, values)
 
     def scores(values: np.ndarray, running: list[int]) -> tuple[np.ndarray, np.ndarray]:
         rows = torch.tensor(running, device=starts.device)
@@ -55,6 +57,7 @@ def ascend(
         (slopes,) = torch.autograd.grad(found.sum(), moved)
         return found.detach().cpu().numpy(), slopes.cpu().numpy()
 
+    free, every = list(free), [*range(starts.shape[1])]
     columns = torch.tensor(free, device=starts.device)
     with torch.enable_grad(), one_blas_thread():
         first = starts[:, columns].cpu().numpy()
@@ -66,9 +69,9 @@ def ascend(
             return (center[running] - found) / unit[running], -slopes / unit[running, None]
 
         limits = Limits(np.zeros(len(free)), np.ones(len(free)))
-        found = minimise(losses, first, limits, steps)
-    every = torch.arange(len(starts), device=starts.device)
-    return points_at(torch.from_numpy(found).to(starts), every)
+        found = minimise(losses, first, limits, steps, _TOLERANCE, _LINE_SEARCH)
+    rows = torch.arange(len(starts), device=starts.device)
+    return points_at(torch.from_numpy(found).to(starts), rows)
 
 
 def _sizes(slopes: np.ndarray) -> np.ndarray:

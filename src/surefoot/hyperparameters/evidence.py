@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -15,24 +15,28 @@ from torch import Tensor
 
 from surefoot._internal.linalg import (
     Floats,
-    distances,
     inverse_and_root,
     same_points,
 )
+from surefoot.hyperparameters.exponents import DISTANCES, ExponentsTo, Metric
 from surefoot.hyperparameters.nuisance_effects import (
     NO_LOGS,
     CovarianceOfEffect,
     NuisanceEffect,
     by_effect,
 )
-from surefoot.kernels.correlations import FLOOR, correlation, differentiable_correlation
+from surefoot.kernels.correlations import (
+    FLOOR,
+    Correlation,
+    correlation,
+    differentiable_correlation,
+)
 from surefoot.regression.noise import NO_ERRORS, Noise
 
 MIN_NOISE = 1e-4  # in squared standardised units
 _MIN_NOISE_TO_SIGNAL = 1e-6  # of the signal variance, so that the covariance can be factored
 _DOFS = np.array([1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0, 20.0, 50.0])
 _LEAST_EXCESS = 1e-7  # of the noise above its floor
-_WIDE = 8  # columns of a lengthscale, beyond which their distances are computed once
 _SPREAD, _SPREAD_DOF = 0.5, 3.0  # of log lengthscales about their center, Student-t
 _CENTER_DEVIATION = 2.0  # of that center, a priori
 _CENTER_STEPS, _CENTER_TOLERANCE = 100, 1e-10
@@ -296,7 +300,7 @@ class Evidence:
     def covariance(self, model: Hyperparameters) -> Covariance:
         """The covariance of the function at the points."""
         scaled = self._from_first / np.exp(model.logs.numpy()[:-2])[self._groups]
-        exponents = _DISTANCES[self.nu].exponents(scaled)
+        exponents = DISTANCES[self.nu].exponents(scaled)
         np.minimum(exponents, FLOOR, out=exponents)
         _diagonal(exponents)[:] = FLOOR
         found = correlation(torch.from_numpy(exponents), self.nu, model.variance)
@@ -322,43 +326,29 @@ class Evidence:
             times: Their times (r,).
         """
         scale = self.rewards.new_tensor(model.variance)
-        exponents = self.exponents(model.lengthscales, points, self.points)
-        across, variance = self.covariances(scale, exponents), scale.repeat(len(points))
+        exponents = self.exponents_to(model.lengthscales, self.points)(points)
+        across, variance = self.covariances(scale, exponents).values, scale.repeat(len(points))
         for effect, logs in by_effect(self.effects, model.effects):
             across = across + effect.across(logs, workers, times)
             variance = variance + effect.variances(logs, workers, times)
         return across, variance
 
-    def covariances(self, variance: Tensor, exponents: Tensor) -> Tensor:
+    def covariances(self, variance: Tensor, exponents: Tensor) -> Correlation:
         """Covariances (..., p, r) between function values, differentiable in the exponents.
 
         Args:
             variance: Signal variances (...).
             exponents: Exponents (..., p, r) of the points.
         """
-        return variance[..., None, None] * differentiable_correlation(exponents, self.nu)
+        scale = variance[..., None, None]
+        if not exponents.requires_grad:
+            return correlation(exponents, self.nu, scale)
+        again = correlation(exponents.detach(), self.nu, scale)
+        return again._replace(values=scale * differentiable_correlation(exponents, self.nu))
 
-    def slopes(self, variance: Tensor, exponents: Tensor) -> Tensor:
-        """Derivatives (..., p, r) of `covariances` in the exponents."""
-        return variance[..., None, None] * correlation(exponents, self.nu).slopes()
-
-    def exponents(self, lengthscales: Tensor, left: Tensor, right: Tensor) -> Tensor:
-        """Exponents (..., p, r), half the squared distances with a minus, differentiable.
-
-        Args:
-            lengthscales: Lengthscales (..., g).
-            left: Points (p, d).
-            right: Other points (r, d).
-        """
-        # Differences keep more digits where all points are close.
-        left, right = left - self.points[:1], right - self.points[:1]
-        distances, narrow = _DISTANCES[self.nu], self._narrow
-        scales = lengthscales[..., None, self.group[narrow]]
-        exponents = distances.between(left[..., narrow] / scales, right[..., narrow] / scales)
-        for group, columns in self._wide.items():
-            once = distances.between(left[..., columns], right[..., columns])
-            exponents = exponents + once / lengthscales[..., group, None, None].square()
-        return exponents.clamp_max(FLOOR)
+    def exponents_to(self, lengthscales: Tensor, points: Tensor) -> ExponentsTo:
+        """Exponents with points (r, d), in lengthscales (..., g)."""
+        return self._metric.to(lengthscales, points)
 
     @cached_property
     def same(self) -> Tensor:
@@ -366,20 +356,8 @@ class Evidence:
         return same_points(self.points, self.points)
 
     @cached_property
-    def _wide(self) -> dict[int, Tensor]:
-        """Columns that share a lengthscale, where they are many, as of a category, by its index.
-
-        Their distances are the same in any lengthscale but for its size, and computed once for all
-        lengthscales of a batch.
-        """
-        counts = torch.bincount(self.group)
-        wide = (counts > _WIDE).nonzero()[:, 0].tolist()
-        return {one: (self.group == one).nonzero()[:, 0] for one in wide}
-
-    @cached_property
-    def _narrow(self) -> Tensor:
-        """Columns (k,) of all other lengthscales."""
-        return (torch.bincount(self.group)[self.group] <= _WIDE).nonzero()[:, 0]
+    def _metric(self) -> Metric:
+        return Metric(DISTANCES[self.nu], self.group, self.points[:1])
 
     @cached_property
     def _from_first(self) -> Floats:
@@ -408,7 +386,7 @@ class Evidence:
         others += [0.5 * _inner(pairs, slope) for slope in slopes]
         pairs *= at.slope
         _diagonal(pairs)[:] = 0.0
-        spread = _DISTANCES[self.nu].spread(pairs, at.scaled)
+        spread = DISTANCES[self.nu].spread(pairs, at.scaled)
         lengthscales = np.bincount(self._groups, spread, len(model.logs) - 2)
         return found.log_likelihood, np.append(lengthscales, others)
 
@@ -555,68 +533,6 @@ def _diagonal(matrix: Floats) -> Floats:
 
 def _inner(left: Floats, right: Floats) -> float:
     return float(np.vdot(left, right))
-
-
-class _Distances(Protocol):
-    """How exponents, -1/2 times squared distances in lengthscales, are computed."""
-
-    def exponents(self, scaled: Floats) -> Floats:
-        """Exponents (n, n) of points (n, d)."""
-        ...
-
-    def between(self, left: Tensor, right: Tensor) -> Tensor:
-        """Exponents (..., p, r) of points (..., p, d) and (..., r, d), differentiable."""
-        ...
-
-    def spread(self, weights: Floats, scaled: Floats) -> Floats:
-        """Half the sum of squared distances in each coordinate (d,), weighted by pair (n, n).
-
-        The pairs (i, j) and (j, i) have the same weight.
-        """
-        ...
-
-
-class _ByProducts:
-    """By products of matrices, with an error of rounding relative to the extent of all points."""
-
-    def exponents(self, scaled: Floats) -> Floats:
-        exponents: Floats = scaled @ scaled.T
-        halves = 0.5 * _diagonal(exponents)
-        exponents -= halves[:, None]
-        exponents -= halves
-        return exponents
-
-    def between(self, left: Tensor, right: Tensor) -> Tensor:
-        norms = left.square().sum(-1)[..., None] + right.square().sum(-1)[..., None, :]
-        return left @ right.mT - 0.5 * norms
-
-    def spread(self, weights: Floats, scaled: Floats) -> Floats:
-        sums = weights.sum(0)
-        spread: Floats = (scaled * (sums[:, None] * scaled - weights @ scaled)).sum(0)
-        return spread
-
-
-class _ByDifferences:
-    """By differences, for a kernel that is linear in the root: 1e-12 would change it by 1e-6."""
-
-    def exponents(self, scaled: Floats) -> Floats:
-        points = torch.from_numpy(scaled)
-        return self.between(points, points).numpy()
-
-    def between(self, left: Tensor, right: Tensor) -> Tensor:
-        return -0.5 * distances(left, right).square()
-
-    def spread(self, weights: Floats, scaled: Floats) -> Floats:
-        columns = (np.subtract.outer(column, column) for column in scaled.T)
-        return np.array([0.5 * _inner(weights, np.square(each)) for each in columns])
-
-
-_DISTANCES: dict[float | None, _Distances] = {
-    None: _ByProducts(),
-    0.5: _ByDifferences(),
-    1.5: _ByProducts(),
-    2.5: _ByProducts(),
-}
 
 
 def _log_dof_prior(dof: float) -> float:

@@ -31,13 +31,13 @@ class Correlation(NamedTuple):
     bends: Callable[[], Tensor]
 
 
-def correlation(exponents: Tensor, nu: float | None, variance: float = 1.0) -> Correlation:
+def correlation(exponents: Tensor, nu: float | None, variance: float | Tensor = 1.0) -> Correlation:
     """Correlations times a variance, in few passes over memory.
 
     Args:
         exponents: The exponents -r^2 / 2 (...), at most `FLOOR`.
         nu: Smoothness of a Matérn kernel, 0.5, 1.5 or 2.5; None for the squared exponential.
-        variance: The variance.
+        variance: The variance, or several that broadcast with the exponents.
 
     References:
         Rasmussen and Williams 2006, Section 4.2.1.
