@@ -37,4 +37,5 @@ def test_the_ends_are_told_apart(value, width):
 def test_a_small_change_that_is_certain_is_not_shown_as_none():
     small = AgainstDefaults({}, 1e9, -36.0, -40.0, -30.0)
     assert str(small) == "a difference of -36 (-40 to -30)"
-    assert str(AgainstDefaults({}, 1e9, -36.0, -90.0, 10.0)) == "-0 % (-0 to +0 %)"
+    assert str(AgainstDefaults({}, 1e9, -36.0, -90.0, 10.0)) == "a difference of -36 (-90 to +10)"
+    assert str(AgainstDefaults({}, 1e3, -4.0, -90.0, 10.0)) == "+0 % (-9 to +1 %)"

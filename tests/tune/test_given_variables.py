@@ -94,6 +94,23 @@ def test_the_best_configuration_follows_the_given_value(write):
 
 
 @pytest.mark.slow
+def test_of_many_given_variables_each_varies_alone_and_no_row_is_there_twice(write):
+    more = "hour = { type = 'int', low = 0, high = 23 }\nusers = { type = 'int', low = 1, high = 9 }\n"
+    study = open_ask_tell(path := write(more))
+    for value, load in ((3.0, 10.0), (2.0, 180.0), (2.5, 50.0)):
+        (asked,) = study.ask(given={"load": load, "hour": 6, "users": 3})
+        study.tell(asked.id, value)
+    code, out, _ = surefoot("recommend", path)
+    *rows, empty, note = out.splitlines()[1:]
+    assert code == 0
+    assert empty == ""
+    assert note == "One at a time; the others as at the latest trial, load=50, hour=6, users=3."
+    under = [tuple(row.split()[:3]) for row in rows]
+    assert len(set(under)) == len(under)
+    assert under.count(("50", "6", "3")) == 1
+
+
+@pytest.mark.slow
 def test_without_a_name_it_is_recommended_under_the_values_of_the_latest_trial(write):
     study = open_ask_tell(path := write())
     for value, load in ((3.0, 10.0), (2.0, 180.0), (2.5, 60.0)):

@@ -79,7 +79,15 @@ def test_the_latest_run_has_begun_the_latest_trial():
 
 @pytest.mark.parametrize(
     ("budget", "seconds"),
-    [("2h", 7200.0), ("90min", 5400.0), ("1.5 h", 5400.0), ("45s", 45.0), ("1d", 86400.0)],
+    [
+        ("2h", 7200.0),
+        ("90min", 5400.0),
+        ("1.5 h", 5400.0),
+        ("45s", 45.0),
+        ("1d", 86400.0),
+        ("1h30min", 5400.0),
+        ("1d 2 h", 93600.0),
+    ],
 )
 def test_times_are_read(write_study, budget, seconds):
     study = StudyFile.load(write_study(("rounds", f"budget = '{budget}'\nrounds"))).study

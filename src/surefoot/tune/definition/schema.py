@@ -52,7 +52,7 @@ class StudySection(Section):
     direction: Direction = "minimize"
     rounds: int = Field(ge=1, le=LARGEST_INTEGER, description="a whole number of at least 1")
     budget: str | None = Field(
-        default=None, description="a time such as '2h', '90min', '45s' or '1d'"
+        default=None, description="a time such as '2h', '1h 30min', '45s' or '1d'"
     )
     seed: int = Field(default=0, ge=0, lt=2**32, description="a whole number from 0 to 2**32 - 1")
     initial: int | None = Field(
@@ -89,8 +89,10 @@ class StudySection(Section):
         """The budget in seconds, infinite if there is none, 0 if it is no time."""
         if self.budget is None:
             return math.inf
-        found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?) ?(s|min|m|h|d)", self.budget)
-        return float(found[1]) * _SECONDS[found[2]] if found else 0.0
+        one = r"(\d{1,9}(?:\.\d{1,9})?) ?(d|h|min|m|s)"
+        if not re.fullmatch(rf"{one}(?: ?{one})*", self.budget):
+            return 0.0
+        return sum(float(number) * _SECONDS[unit] for number, unit in re.findall(one, self.budget))
 
 
 class ObjectiveSection(Section):

@@ -220,7 +220,7 @@ def _comparison(report: Report) -> str:
 def _difference(now: float, before: float) -> str:
     change = now - before
     # A percentage only means something between numbers of one sign.
-    if now * before > 0 and abs(change / before) < 10:
+    if now * before > 0 and 0.005 <= abs(change / before) < 10:
         amount = f"{100 * abs(change / before):.0f} %"
     else:
         amount = number(abs(change), digits=3)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from surefoot.parameters import Choice
@@ -35,16 +35,24 @@ def best_by_given(state: StudyState) -> list[StudyRecommendation]:
     Raises:
         NotReady: If the study has no measurement.
     """
-    belief, space = state.belief, state.study_file.space
-    along = {
-        name: values_along(space.named.parameters[name], _POSITIONS)
-        for name in state.study_file.scheme.given
-    }
-    if math.prod(map(len, along.values())) <= MOST:
+    belief, along = state.belief, _values(state)
+    if _are_crossed(along):
         every = [dict(zip(along, one, strict=True)) for one in itertools.product(*along.values())]
     else:
-        every = [{**state.given, name: one} for name, values in along.items() for one in values]
+        each = ({**state.given, name: one} for name, values in along.items() for one in values)
+        every = list({tuple(one.values()): one for one in each}.values())  # the latest ones once
     return [recommended(belief, given) for given in every]
+
+
+def _values(state: StudyState) -> dict[str, list[Any]]:
+    """The values of each given variable."""
+    named = state.study_file.space.named.parameters
+    return {name: values_along(named[name], _POSITIONS) for name in state.study_file.scheme.given}
+
+
+def _are_crossed(along: Mapping[str, Sequence[Any]]) -> bool:
+    """Whether all combinations of values are few enough to be shown."""
+    return math.prod(map(len, along.values())) <= MOST
 
 
 def by_given_lines(state: StudyState, found: Sequence[StudyRecommendation]) -> list[str]:
@@ -64,10 +72,14 @@ def by_given_lines(state: StudyState, found: Sequence[StudyRecommendation]) -> l
         feasible = "" if one.feasible else f" (feasible with {one.feasibility:.2g})"
         rows.append([*cells, units.of_value(value), f"{low} to {high}{feasible}"])
     widths = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
-    return [
+    lines = [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in [titles, *rows]
     ]
+    if not _are_crossed(_values(state)):
+        latest = ", ".join(f"{name}={_text(value)}" for name, value in state.given.items())
+        lines += ["", f"One at a time; the others as at the latest trial, {latest}."]
+    return lines
 
 
 def values_along(parameter: Parameter, positions: Iterable[float]) -> list[Any]:

@@ -71,13 +71,14 @@ class AgainstDefaults:
         ends = (self.lower, self.upper)
         share = abs(self.change / self.value) if self.value else math.inf
         certain = self.lower * self.upper > 0.0
-        if share > 10.0 or (share <= 0.005 and certain):  # which would be 0 %
+        shown = share if certain else max(map(abs, ends)) / (abs(self.value) or 1.0)
+        if share > 10.0 or shown <= 0.005:  # which would be 0 %
             return f"a difference of {self.change:+.4g} ({ends[0]:+.4g} to {ends[1]:+.4g})"
         least = -100.0 if self.positive and self.value > 0.0 else -math.inf
         change, *shares = (
             max(100.0 * one / abs(self.value), least) for one in (self.change, *sorted(ends))
         )
-        return f"{change:+.0f} % ({shares[0]:+.0f} to {shares[1]:+.0f} %)"
+        return f"{change:+z.0f} % ({shares[0]:+z.0f} to {shares[1]:+z.0f} %)"
 
 
 @dataclass(frozen=True)
