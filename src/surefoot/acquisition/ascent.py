@@ -11,7 +11,7 @@ from torch import Tensor
 from surefoot._internal.lbfgsb import Limits, minimise
 from surefoot._internal.threads import one_blas_thread
 
-_LINE_SEARCH = 6  # evaluations: at a maximum, more of them would follow rounding
+_LINE_SEARCH = 10  # evaluations: at a maximum, more of them would follow rounding
 _GENTLE = 0.01  # of the steepest start: a start that is close to a maximum has a slope of 0
 
 
