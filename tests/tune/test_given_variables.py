@@ -95,7 +95,9 @@ def test_the_best_configuration_follows_the_given_value(write):
 
 @pytest.mark.slow
 def test_of_many_given_variables_each_varies_alone_and_no_row_is_there_twice(write):
-    more = "hour = { type = 'int', low = 0, high = 23 }\nusers = { type = 'int', low = 1, high = 9 }\n"
+    more = (
+        "hour = { type = 'int', low = 0, high = 23 }\nusers = { type = 'int', low = 1, high = 9 }\n"
+    )
     study = open_ask_tell(path := write(more))
     for value, load in ((3.0, 10.0), (2.0, 180.0), (2.5, 50.0)):
         (asked,) = study.ask(given={"load": load, "hour": 6, "users": 3})

@@ -11,6 +11,7 @@ import pytest
 from optuna.trial import TrialState
 
 from support.study_doubles import Scripted, all_of, trials_of
+from surefoot.tune.ask_tell.ask_tell import open_ask_tell
 from surefoot.tune.definition.study_file import StudyFile, StudyFileError
 from surefoot.tune.display import result_of
 from surefoot.tune.following.event_log import event_log
@@ -19,7 +20,7 @@ from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement
 from surefoot.tune.observer import SILENT
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study.opened_study import create_study, open_study
-from surefoot.tune.study.pairing import PILOTS, Pairing, Repeats, companion_of
+from surefoot.tune.study.pairing import ATTEMPTS, PILOTS, Pairing, Repeats, companion_of
 from surefoot.tune.study.schedule import REMEASURED
 from surefoot.tune.study.summary import summarise
 from surefoot.tune.study.trial_attributes import PAIR, failure_reason, is_interrupted
@@ -172,10 +173,45 @@ def test_nothing_is_measured_before_there_is_a_reference(write_study):
     assert companion_of(second).reference == companion_of(third).reference == 2.0
 
 
-def test_without_a_measurement_of_the_defaults_all_is_measured_alone(write_study):
-    study_trials = trials_of(write_study(*paired()), rounds=3)
-    tune(study_trials, Scripted([FAILED]), Stop())
-    assert [companion_of(trial) for trial in all_of(study_trials)] == [None] * 3
+@pytest.mark.parametrize("failures", [1, ATTEMPTS - 1])
+def test_defaults_that_failed_are_measured_again_before_anything_else(write_study, failures):
+    study_trials = trials_of(write_study(*paired()), rounds=failures + 3)
+    script = [FAILED] * failures + [Measurement(one, 0.1) for one in (2.0, 3.0, 2.0, 1.0, 2.0)]
+    tune(study_trials, Scripted(script), Stop())
+    trials = all_of(study_trials)
+    defaults = study_trials.study_file.defaults
+    assert [one.params == defaults for one in trials[: failures + 1]] == [True] * (failures + 1)
+    assert [companion_of(one).reference for one in trials[failures + 1 :]] == [2.0] * 2
+
+
+def test_without_a_measurement_of_the_defaults_all_is_measured_alone_and_says_so(write_study):
+    study_trials = trials_of(path := write_study(*paired()), rounds=ATTEMPTS + 2)
+    script = [FAILED] * ATTEMPTS + [Measurement(1.0, 0.1), Measurement(2.0, 0.1)]
+    tune(study_trials, Scripted(script), Stop())
+    trials, defaults = all_of(study_trials), study_trials.study_file.defaults
+    assert [companion_of(trial) for trial in trials] == [None] * len(trials)
+    assert [one.params == defaults for one in trials].count(True) == ATTEMPTS
+    (note,) = (one for one in summarise(open_study(path)).effects if "pairing" in one)
+    assert note.startswith("pairing: off, since the defaults failed in 3 trials")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("companion", ["defaults", "auto"])
+def test_predictions_agree_with_the_recommendation_at_present(write_study, companion):
+    """Under a level that rose by half, in pairs, or alone once these were not worth their cost."""
+    path = write_study(*paired(companion), ("rounds = 8", "rounds = 16"))
+    study_trials = StudyTrials(create_study(StudyFile.load(path)), 16, "a run", "w0")
+    tune(study_trials, Machine(itertools.chain([1.0], itertools.repeat(1.5)), 0.01), Stop())
+    asked, summary = open_ask_tell(path), summarise(open_study(path))
+    best, defaults = asked.predict(["recommended", "default"])
+    assert best.present.value == pytest.approx(summary.present)
+    assert best.present.lower < best.present.value < best.present.upper
+    assert best.line(summary.units).startswith(f"at present {summary.present:.5g} ")
+    assert summary.present == pytest.approx(1.5 * (1.0 + best.value.params["share"]), rel=0.05)
+    assert defaults.present.value == pytest.approx(1.5 * 1.5, rel=0.05)
+    if companion == "defaults":  # all is based on their value, which is certain then
+        assert defaults.value.lower == defaults.value.value == defaults.value.upper
+        assert defaults.as_dict["present"]["lower"] == defaults.present.value
 
 
 @pytest.mark.slow

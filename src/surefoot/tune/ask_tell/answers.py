@@ -155,17 +155,22 @@ class Prediction:
         value: The predicted value or risk with its interval; of several objectives, the first.
         objectives: Several objectives by name.
         of: Units of these.
+        present: The value at the level of the machine in the latest rounds, where it is measured in
+            pairs; None in any other study.
     """
 
     value: StudyRecommendation
     objectives: Mapping[str, StudyRecommendation]
     of: Mapping[str, str]
+    present: StudyRecommendation | None = None
 
     def line(self, units: Units) -> str:
         """The value with its interval, or those of all objectives, and the configuration."""
-        one = self.value
+        one = self.present or self.value
         shown, low, high = estimate_texts(one.value, one.lower, one.upper)
-        value = f"{units.of_value(shown)} ({low} to {high})"
+        value = f"{units.of_value(shown)}{f' ({low} to {high})' if one.lower < one.upper else ''}"
+        if self.present is not None:
+            value = f"at present {value}"
         several = [
             f"{name} {estimate_text(one.value, one.lower, one.upper)} {self.of[name]}".rstrip()
             for name, one in self.objectives.items()
@@ -181,7 +186,7 @@ class Prediction:
             name: f"{value_text(one.value, one.lower, one.upper)} {self.of[name]}".rstrip()
             for name, one in self.objectives.items()
         }
-        rows = self.value.rows
+        rows = (self.present or self.value).rows
         if not several:
             return rows
         hold = "constraints hold"
@@ -197,8 +202,10 @@ class Prediction:
             name: {"value": one.value, "lower": one.lower, "upper": one.upper}
             for name, one in self.objectives.items()
         }
-        found = recommendation_as_dict(self.value)
-        return found | ({"objectives": several} if several else {})
+        found = recommendation_as_dict(self.value) | ({"objectives": several} if several else {})
+        if (now := self.present) is not None:
+            found["present"] = {"value": now.value, "lower": now.lower, "upper": now.upper}
+        return found
 
 
 def recommendation_as_dict(one: StudyRecommendation) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from surefoot.tune.plain_text import shown
 from surefoot.tune.study import trial_owner
 from surefoot.tune.study.location import NoStudy
 from surefoot.tune.study.opened_study import OpenedStudy, create_study, open_study
+from surefoot.tune.study.pairing import Pairing
 from surefoot.tune.study.trial_attributes import (
     ASKED,
     LATE,
@@ -173,14 +174,17 @@ class AskTell:
         """
         settings = [self._configuration(one) for one in configurations]
         state = self.opened.state()
-        several = state.objectives.objectives if self.study_file.scheme.objectives else {}
+        pairing, scheme = Pairing(state), self.study_file.scheme
+        several = state.objectives.objectives if scheme.objectives else {}
+        values = [pairing.known(state.belief.assess(params)) for params in settings]
         return [
             Prediction(
-                state.belief.assess(params),
-                {name: one.assess(params) for name, one in several.items()},
-                {name: one.unit or "" for name, one in self.study_file.scheme.objectives.items()},
+                value,
+                {name: one.assess(value.params) for name, one in several.items()},
+                {name: one.unit or "" for name, one in scheme.objectives.items()},
+                pairing.presently(value),
             )
-            for params in settings
+            for value in values
         ]
 
     def status(self) -> Status:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement
 from surefoot.tune.measuring.objective import Objective
@@ -14,6 +14,20 @@ from surefoot.tune.stopping import Stop
 
 CANDIDATE, COMPANION = "a", "b"
 _KEYS = {"params": dict, "reference": int | float, "order": str, "known": list}
+
+
+class Level(NamedTuple):
+    """The level at which a companion was measured.
+
+    Args:
+        value: The mean of its measurements, the geometric one of a ratio.
+        reference: Its value in the study's units.
+        is_ratio: Whether values are multiples of it, rather than differences from it.
+    """
+
+    value: float
+    reference: float
+    is_ratio: bool
 
 
 @dataclass(frozen=True)
@@ -76,6 +90,14 @@ class Companion:
         left = next((one.left_behind for one in (own, *beside) if one.left_behind), "")
         return replace(own, seconds=seconds, left_behind=left, beside=tuple(beside))
 
+    def level(self, measured: Sequence[float]) -> Level:
+        """Its level in measurements, or in the known ones where it was not measured again."""
+        beside = [*measured] or [*self.known]
+        if self.reference > 0.0 and min(beside) > 0.0:
+            value = math.exp(math.fsum(map(math.log, beside)) / len(beside))
+            return Level(value, self.reference, is_ratio=True)
+        return Level(math.fsum(beside) / len(beside), self.reference, is_ratio=False)
+
     def relative(self, result: Measurement) -> Measurement | Failure:
         r"""A measurement as it would be where the companion has its reference value.
 
@@ -90,20 +112,20 @@ class Companion:
             The measurement with the converted value and its standard error; a failure where the
             companion's value has no finite one.
         """
-        beside = [one.value for one in result.beside] or [*self.known]
-        errors = [one.sem for one in result.beside]
-        reference, number = self.reference, len(beside)
-        error = math.hypot(*errors) / number if all(errors) else 0.0
-        if reference > 0.0 and min(beside) > 0.0:
-            level = math.exp(math.fsum(map(math.log, beside)) / number)
-            value = result.value / level * reference
-            shares = result.sem / level, abs(value / reference) * error / level
+        level = self.level([one.value for one in result.beside])
+        errors, reference = [one.sem for one in result.beside], self.reference
+        error = math.hypot(*errors) / max(len(errors), 1) if all(errors) else 0.0
+        if level.is_ratio:
+            value = result.value / level.value * reference
+            shares = result.sem / level.value, abs(value / reference) * error / level.value
             sem = reference * math.hypot(*shares)
         else:
-            level = math.fsum(beside) / number
-            value, sem = result.value - level + reference, math.hypot(result.sem, error)
+            value = result.value - level.value + reference
+            sem = math.hypot(result.sem, error)
         if not (math.isfinite(value) and math.isfinite(sem)):
-            reason = f"{result.value:g} beside its companion's {level:g} is not a finite number"
+            reason = (
+                f"{result.value:g} beside its companion's {level.value:g} is not a finite number"
+            )
             return Failure(reason, "", result.seconds, left_behind=result.left_behind)
         return replace(result, value=value, sem=sem if result.sem else 0.0)
 

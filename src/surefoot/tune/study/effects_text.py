@@ -27,8 +27,8 @@ def effect_lines(state: StudyState) -> tuple[str, ...]:
     if workers := model.workers(params):
         average = float(model.predict([params])[0][0])
         lines.append(_workers_line(workers, average, study_file.units))
-    if (repeats := Pairing(state).repeats) is not None:
-        lines.append(str(repeats))
+    if note := Pairing(state).note:
+        lines.append(note)
     return tuple(lines)
 
 

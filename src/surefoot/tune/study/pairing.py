@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from optuna.trial import FrozenTrial, Trial, TrialState
 
-from surefoot.tune.measuring.beside import CANDIDATE, COMPANION, Companion
-from surefoot.tune.study.trial_attributes import BESIDE, PAIR
+from surefoot.tune.measuring.beside import CANDIDATE, COMPANION, Companion, Level
+from surefoot.tune.study.trial_attributes import BESIDE, PAIR, is_interrupted
 from surefoot.types import NotReady
 
 if TYPE_CHECKING:
+    from surefoot.integrations.optuna import StudyRecommendation
     from surefoot.tune.study.state import StudyState
 
 PILOTS = 6  # rounds with two measurements of the companion before pairs are judged
 WORTH = 0.75  # correlation of a pair from which on pairs are worth their cost
 OFTEN = 4  # rounds from one measurement of the defaults to the next, where pairs are not
+ATTEMPTS = 3  # at measuring the defaults, which all pairs are based on
 LATEST = 3  # rounds whose companion shows the present level
 
 
@@ -111,6 +113,31 @@ class Pairing:
         )
         return next(found, None)
 
+    @property
+    def awaits_defaults(self) -> bool:
+        """Whether the defaults failed and are tried again, before anything is based on them."""
+        return self._lacks_defaults and len(self._failed_defaults) < ATTEMPTS
+
+    @property
+    def note(self) -> str:
+        """Why pairs are measured, or are not; empty where the study file alone says it."""
+        if self._lacks_defaults and len(self._failed_defaults) >= ATTEMPTS:
+            return (
+                f"pairing: off, since the defaults failed in {len(self._failed_defaults)} trials, so "
+                "that each configuration is measured alone"
+            )
+        return "" if self.repeats is None else str(self.repeats)
+
+    @property
+    def _lacks_defaults(self) -> bool:
+        return self._asked in ("defaults", "auto") and self.reference is None
+
+    @cached_property
+    def _failed_defaults(self) -> list[FrozenTrial]:
+        defaults = self.state.study_file.defaults
+        failed = (one for one in self.state.trials if one.state == TrialState.FAIL)
+        return [one for one in failed if one.params == defaults and not is_interrupted(one)]
+
     @cached_property
     def repeats(self) -> Repeats | None:
         """Repeats of the companion that decide; None while there are too few, or none are needed.
@@ -135,17 +162,33 @@ class Pairing:
         return self.repeats is not None and not self.repeats.favour_pairs
 
     def at_present(self, value: float) -> float | None:
-        """A predicted value at the level of the machine in the latest rounds; None before any."""
-        latest = [
-            (float(np.mean(measured)), companion.reference)
-            for trial, measured in self._rounds[-LATEST:]
-            if (companion := companion_of(trial)) is not None
-        ]
+        """A predicted value at the level of the machine in the latest rounds; None before any.
+
+        Where pairs were not worth their cost, the model itself predicts for the latest trial, in
+        units of what was known of the companion.
+        """
+        latest = self._single_levels if self.chose_singles else self._levels[-LATEST:]
         if not latest:
             return None
-        if all(min(one) > 0.0 for one in latest):
-            return value * float(np.median([now / reference for now, reference in latest]))
-        return value + float(np.median([now - reference for now, reference in latest]))
+        if all(one.is_ratio for one in latest):
+            return value * float(np.median([one.value / one.reference for one in latest]))
+        return value + float(np.median([one.value - one.reference for one in latest]))
+
+    def known(self, prediction: StudyRecommendation) -> StudyRecommendation:
+        """A prediction, which is certain of the defaults where all values are based on theirs."""
+        value = self.default_value
+        if value is None or prediction.params != self.state.study_file.defaults:
+            return prediction
+        return replace(prediction, value=value, lower=value, upper=value)
+
+    def presently(self, prediction: StudyRecommendation) -> StudyRecommendation | None:
+        """A prediction at the level of the machine in the latest rounds; None before any."""
+        value, lower, upper = (
+            self.at_present(one) for one in (prediction.value, prediction.lower, prediction.upper)
+        )
+        if value is None or lower is None or upper is None:
+            return None
+        return replace(prediction, value=value, lower=lower, upper=upper)
 
     def companion(self) -> Companion | None:
         """What the next configuration is measured beside, None where it is measured alone."""
@@ -179,6 +222,18 @@ class Pairing:
     @property
     def _asked(self) -> str:
         return self.state.study_file.scheme.companion
+
+    @cached_property
+    def _levels(self) -> list[Level]:
+        """The level in each round that was measured beside a companion."""
+        rounds = ((companion_of(trial), measured) for trial, measured in self._rounds)
+        return [companion.level(measured) for companion, measured in rounds if companion]
+
+    @property
+    def _single_levels(self) -> list[Level]:
+        """The level that the latest trial was converted from, where pairs are not measured."""
+        known = (companion_of(trial) for trial in reversed(self.state.trials))
+        return [one.level([]) for one in known if one is not None and one.known][:1]
 
     @cached_property
     def _rounds(self) -> list[tuple[FrozenTrial, list[float]]]:

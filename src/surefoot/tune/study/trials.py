@@ -324,7 +324,8 @@ class StudyTrials:
         """
         attributes: dict[str, Any] = {OWNER: trial_owner.this_process(self.run)}
         attributes |= {WORKER: self.worker} if self.worker else {}
-        if (companion := Pairing(schedule.state).companion()) is not None:
+        pairing = Pairing(schedule.state)
+        if (companion := pairing.companion()) is not None:
             attributes[BESIDE] = companion.as_dict()
         race = race_of(schedule.state) if self.study_file.objective.race else NO_RACE
         raced = {} if race is NO_RACE else {RACE: race.as_dict()}
@@ -338,7 +339,7 @@ class StudyTrials:
             for name, value in {**attributes, **raced}.items():
                 self.opened.storage.set_trial_user_attr(self._id(queued), name, value)
             return
-        if not self._has_defaults(trials):
+        if pairing.awaits_defaults or not self._has_defaults(trials):
             fixed = {FIXED: self.study_file.defaults_under(self.given)}
         elif design := self.design(schedule.state):
             fixed, following = {FIXED: dict(design[0])}, design[1:]
