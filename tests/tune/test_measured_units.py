@@ -70,6 +70,16 @@ def test_an_unknown_unit_is_its_own_dimension():
         ("ms", "ms", "", 2.0),
         ("req/s", "requests/s", None, 2.0),
         ("", "points", "", 2.0),
+        ("k", "req/s", None, 2000.0),
+        ("k", "req/s", "req/s", 2000.0),
+        ("req/s", "req/s", "req/s", 2.0),
+        ("us/op", "ms", None, 0.002),
+        ("MB/s", "GB/s", None, 0.002),
+        ("Mb/s", "MB/s", None, None),
+        ("mb", "GB", None, None),
+        ("S", "ms", None, None),
+        ("parsec", "ms", None, None),
+        ("us/h", "ms", None, None),
         ("MB", None, "s", None),
         ("", None, "ms", None),
         ("ms", None, "", None),
@@ -92,6 +102,39 @@ def test_a_measurement_in_the_unit_of_its_study(printed, declared, earlier, valu
     else:
         assert isinstance(result, Measurement)
         assert (result.value, result.sem) == pytest.approx((value, value / 4))
+
+
+@pytest.mark.parametrize(
+    ("printed", "declared", "value"),
+    [
+        ("took 2 min", "s", 120.0),
+        ("took 2 min.", "ms", 120000.0),
+        ("2 mins", "s", 120.0),
+        ("3 hrs", "h", 3.0),
+        ("5 gigabytes", "MB", 5000.0),
+        ("2 mebibytes", "KiB", 2048.0),
+        ("12.7k", "req/s", 12700.0),
+        ("12.7k req/s", "req/s", 12700.0),
+        ("1.2M req/s", "req/s", 1.2e6),
+        ("12 us/op", "ms", 0.012),
+        ("12 S", "ms", None),
+        ("512 kb", "MB", None),
+        ("5 Mb", "MB", None),
+        ("900 Mb/s", "MB/s", None),
+        ("12 done", "MB", 12.0),
+        ("12 min 40 max", "s", None),
+    ],
+)
+def test_no_word_behind_a_number_that_may_be_its_unit_is_passed_over(printed, declared, value):
+    found = printed_value(printed)
+    if value is None and not isinstance(found, Quantity):
+        return  # several numbers
+    result = Measurement(found.value, 0.1, units={VALUE: found.unit})
+    converted = in_study_units(result, {VALUE: declared}, {})
+    if value is None:
+        assert isinstance(converted, Failure)
+    else:
+        assert converted.value == pytest.approx(value, rel=1e-14)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.measurement import MEASUREMENT, VALUE, Failure, Measurement
-from surefoot.tune.measuring.unit_scales import factor, is_known
+from surefoot.tune.measuring.unit_scales import factor, is_known, scale
 
 
 def declared_units(study_file: StudyFile) -> dict[str, str]:
@@ -25,7 +25,8 @@ def in_study_units(
 
     A number without a unit is in the declared one. The measurement is converted to the unit of the
     first measurement; a constraint only where its unit is declared, since that of its limit is not
-    known otherwise.
+    known otherwise. Of a declared unit that is not known, such as requests/s, `12.7k` is 12,700, and
+    `req/s` is another name. Of one that is known, `us/op` is so much for one of what is counted.
 
     Args:
         result: The measurement as it was printed.
@@ -37,19 +38,27 @@ def in_study_units(
     """
     sizes, units = {}, {}
     for name, printed in result.units.items():
-        unit = printed or declared.get(name, "")
-        wanted, first = declared.get(name, unit), earlier.get(name)
-        if not (is_known(unit) and is_known(wanted)):
-            wanted = unit  # such as 'requests' for what is printed as `req`
-        if name not in declared and first is not None:
-            wanted = first
-        size = factor(unit, wanted)
+        unit, first = printed or declared.get(name, ""), earlier.get(name)
+        if name in declared:
+            size, wanted = _into_declared(unit, declared[name])
+        else:
+            wanted = unit if first is None else first
+            size = factor(unit, wanted)
         if size is None or (size != 1.0 and name != VALUE and name not in declared):
             return _refused(result, name, printed, wanted)
         if first and factor(first, wanted) != 1.0:
             return _refused(result, name, wanted, first)
         sizes[name], units[name] = size, wanted
     return replace(result.scaled(sizes), units=units)
+
+
+def _into_declared(unit: str, declared: str) -> tuple[float | None, str]:
+    """What a number in a unit is multiplied by, None if they are not comparable, and its unit then."""
+    each, _, of = unit.rpartition("/")
+    if is_known(declared):
+        return factor(each if each and not is_known(of) else unit, declared), declared
+    dimension, size = scale(unit)
+    return (1.0, unit) if dimension else (size, declared)
 
 
 def _refused(result: Measurement, name: str, unit: str, other: str) -> Failure:

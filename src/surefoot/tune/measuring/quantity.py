@@ -32,8 +32,12 @@ _NUMBER = (
 _ATTACHED = (
     r"(?:(?![eE](?![^\W\d_]))(?:[^\W\d_]|[%‰°$€£¥])++(?:\^-?[0-9])?+(?:/[^\W\d_]++)*+|/[^\W\d_]++)"
 )
+# In another case, too: `5 Mb` is no number without a unit, whatever the unit may be. And `2 min` at
+# the end of a line, where no other numbers come that it could be the least of.
+_LONG = "|".join(re.escape(unit) for unit in KNOWN if len(unit) > 1)
+_SHORT = "|".join(re.escape(unit) for unit in [*KNOWN, "S"] if len(unit) == 1)
 _AFTER = (
-    rf"(?:(?:{'|'.join(map(re.escape, KNOWN))})(?:/[^\W\d_]++)*+"
+    rf"(?:(?:(?i:{_LONG})|{_SHORT}|min(?=[^\S\n]*+[])\"'.;]*+[^\S\n]*+$))(?:/[^\W\d_]++)*+"
     r"|(?:[^\W\d_]++|#)?+/(?:s(?:ec)?|min|h))(?![\w^])"
 )
 _SPACED = (

@@ -24,6 +24,8 @@ _TIME_WORDS = {
     "sec": "s",
     "minute": "min",
     "hour": "h",
+    "hr": "h",
+    "min": "min",
     "day": "d",
 }
 _DECIMAL = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
@@ -41,6 +43,10 @@ _COUNTED = {  # by dimension: units that take a prefix
 _SMALL = {"m": 1e-3, "μ": 1e-6, "u": 1e-6, "n": 1e-9}
 _PHYSICAL = ("J", "W", "Wh", "V", "A", "Ah", "eV", "Ha", "Pa", "bar", "g")
 _LENGTHS = {"nm": 1e-9, "um": 1e-6, "μm": 1e-6, "mm": 1e-3, "cm": 1e-2, "km": 1e3}
+_PREFIX_WORDS = {
+    **{"kilo": 1e3, "mega": 1e6, "giga": 1e9, "tera": 1e12, "peta": 1e15},
+    **{f"{name}bi": 1024.0**power for power, name in enumerate(("ki", "me", "gi", "te", "pe"), 1)},
+}
 _NUMBERS = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 
 
@@ -60,6 +66,16 @@ def _scales() -> dict[str, tuple[str, float]]:
         f"{prefix}{name}": (name, factor)
         for name in _PHYSICAL
         for prefix, factor in (_DECIMAL | _SMALL).items()
+    }
+    known |= {
+        f"{prefix}{name}": (dimension, factor)
+        for name, dimension in (
+            ("byte", "byte"),
+            ("bytes", "byte"),
+            ("bit", "bit"),
+            ("bits", "bit"),
+        )
+        for prefix, factor in _PREFIX_WORDS.items()
     }
     known |= {name: ("metre", factor) for name, factor in _LENGTHS.items()}
     known |= {name: ("", factor) for name, factor in (prefixes | _NUMBERS).items()}

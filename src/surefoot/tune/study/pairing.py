@@ -123,8 +123,8 @@ class Pairing:
         """Why pairs are measured, or are not; empty where the study file alone says it."""
         if self._lacks_defaults and len(self._failed_defaults) >= ATTEMPTS:
             return (
-                f"pairing: off, since the defaults failed in {len(self._failed_defaults)} trials, so "
-                "that each configuration is measured alone"
+                f"pairing: off, since the defaults failed in {len(self._failed_defaults)} trials, "
+                "so that each configuration is measured alone"
             )
         return "" if self.repeats is None else str(self.repeats)
 
