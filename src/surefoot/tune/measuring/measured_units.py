@@ -25,8 +25,8 @@ def in_study_units(
 
     A number without a unit is in the declared one. The measurement is converted to the unit of the
     first measurement; a constraint only where its unit is declared, since that of its limit is not
-    known otherwise. Of a declared unit that is not known, such as requests/s, `12.7k` is 12,700, and
-    `req/s` is another name. Of one that is known, `us/op` is so much for one of what is counted.
+    known otherwise. Of a declared unit that is not known, such as requests/s, `12.7k` is 12,700 and
+    `req/s` another name. Of one that is known, `us/op` is so much for one of what is counted.
 
     Args:
         result: The measurement as it was printed.
@@ -53,7 +53,7 @@ def in_study_units(
 
 
 def _into_declared(unit: str, declared: str) -> tuple[float | None, str]:
-    """What a number in a unit is multiplied by, None if they are not comparable, and its unit then."""
+    """What a number in a unit is multiplied by, None if it cannot be, and its unit then."""
     each, _, of = unit.rpartition("/")
     if is_known(declared):
         return factor(each if each and not is_known(of) else unit, declared), declared
