@@ -104,6 +104,19 @@ class StudyBelief:
         """Leave-one-out predictions of the values, in the units of the model."""
         return self.belief.cross_validation
 
+    @property
+    def log_density_left_out(self) -> float:
+        """Sum of the log density of each value, as it is predicted from the others.
+
+        In the units of the values, so that models of different transformations can be compared.
+        """
+        validation, steps = self.cross_validation, 1e-6 * np.maximum(np.abs(self.values), 1e-300)
+        below, above = (self.on_model_scale(self.values + sign * steps) for sign in (-1.0, 1.0))
+        slopes = np.abs(above - below) / (2.0 * steps) / self.belief.hyperparameters.scale
+        z = self._array((validation.rewards - validation.predicted) / validation.deviations)
+        deviations = self._array(validation.deviations)
+        return float((np.log(slopes / deviations) - 0.5 * z**2).sum())
+
     def bias_near(self, params: Mapping[str, Any]) -> float:
         """How much better trials near a configuration are than predicted from the others.
 

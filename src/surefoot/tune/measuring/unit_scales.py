@@ -44,7 +44,11 @@ _SMALL = {"m": 1e-3, "μ": 1e-6, "u": 1e-6, "n": 1e-9}
 _PHYSICAL = ("J", "W", "Wh", "V", "A", "Ah", "eV", "Ha", "Pa", "bar", "g")
 _LENGTHS = {"nm": 1e-9, "um": 1e-6, "μm": 1e-6, "mm": 1e-3, "cm": 1e-2, "km": 1e3}
 _PREFIX_WORDS = {
-    "kilo": 1e3, "mega": 1e6, "giga": 1e9, "tera": 1e12, "peta": 1e15,
+    "kilo": 1e3,
+    "mega": 1e6,
+    "giga": 1e9,
+    "tera": 1e12,
+    "peta": 1e15,
     **{f"{name}bi": 1024.0**power for power, name in enumerate(("ki", "me", "gi", "te", "pe"), 1)},
 }
 _NUMBERS = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}

@@ -23,6 +23,7 @@ _LEAST_EQUAL = 5  # configurations
 _LEAST_REPEATS = 3  # of a configuration
 _LEAST_TRIALS = 12  # for a trend
 _LEAST_EARLIER = 10  # measurements of an earlier model that should have known better
+_BETTER = 10.0  # nats, by which another model predicts what is left out: very strong evidence
 _MEDIAN = math.sqrt(math.pi / 2.0)  # standard error of a median over that of a mean
 
 
@@ -37,8 +38,9 @@ def contradictions(
 
     Returns:
         A sentence for each contradiction: of equal measurements, of the repeats of a configuration,
-        of the order in time, of earlier predictions, of those of measurements that are left out,
-        of those near the recommendation, and of the symmetry of the noise.
+        of the order in time, of earlier predictions, of those of measurements that are left out, of
+        effects that are factors, of measurements near the recommendation, and of the symmetry of
+        the noise.
     """
     found = [_equal_values(state), _change_in_time(state)]
     if not state.study_file.scheme.variables:
@@ -46,6 +48,7 @@ def contradictions(
         found.append(_repeats(state))
         found.append(_earlier_predictions(units, model, earlier))
         found.append(_left_out(model))
+        found.append(_proportional(state))
         found.append(_bias(model, state.recommendation))
         found.append(_skewness(units, model, state.recommendation))
     return tuple(text for text in found if text)
@@ -111,6 +114,22 @@ def _left_out(model: StudyBelief) -> str:
         "The model predicts measurements that are left out no better than chance (correlation "
         f"{validation.correlation:.2f}): what it predicts of other configurations is no evidence "
         "that they differ."
+    )
+
+
+def _proportional(state: StudyState) -> str:
+    """Whether workers or time change measurements by a factor, where an amount is modelled."""
+    model, is_log = state.belief, state.study_file.objective.log
+    if is_log or not model.belief.effects or not (model.values > 0.0).all():
+        return ""
+    other = state.opened.belief_of_logarithms(state.trials)
+    gain = other.log_density_left_out - model.log_density_left_out
+    if not other.belief.effects or gain < _BETTER:
+        return ""
+    return (
+        "Workers or time change the measurements by a factor rather than by an amount, which is "
+        f"what the model has: of logarithms it predicts each of them from the others better (by "
+        f"{gain:.0f} nats). Set log = true in [objective]: until then, predictions may miss what was measured."
     )
 
 

@@ -114,6 +114,11 @@ class OpenedStudy:
             )
         return self._beliefs[finished]
 
+    def belief_of_logarithms(self, trials: Sequence[FrozenTrial]) -> StudyBelief:
+        """The model of the logarithms of the values, which are positive, given the trials."""
+        sampler = _default_sampler(self.study_file, None, log=True)
+        return self.attempt("reading the study", lambda: sampler.belief(self.study, trials))
+
     def modelled_anew(self) -> OpenedStudy:
         """The same study with a sampler that has read nothing of it."""
         return replace(self, sampler=default_sampler(self.study_file), recommended={}, _beliefs={})
@@ -270,9 +275,13 @@ def default_sampler(study_file: StudyFile) -> SurefootSampler:
 
 
 def _default_sampler(
-    study_file: StudyFile, older: optuna.Study | None, worker: int = 0, existing: int = 0
+    study_file: StudyFile,
+    older: optuna.Study | None,
+    worker: int = 0,
+    existing: int = 0,
+    log: bool = False,
 ) -> SurefootSampler:
-    """Surefoot's sampler with the study of `[prior]`.
+    """Surefoot's sampler with the study of `[prior]`; of logarithms, whatever the file says.
 
     Each worker has a seed of its own, and so has each run that resumes a study with `existing`
     trials: with the first run's seed it would repeat that run's initial design.
@@ -285,7 +294,7 @@ def _default_sampler(
         search_space=study_file.space,
         initial=study_file.study.initial,
         constraints=study_file.constraints,
-        log=study_file.objective.log,
+        log=log or study_file.objective.log,
         effects=study_file.objective.effects,
         estimand=study_file.objective.estimand,
         repeats=study_file.repeats.most,
