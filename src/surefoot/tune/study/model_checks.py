@@ -129,8 +129,8 @@ def _proportional(state: StudyState) -> str:
     return (
         "Workers or time change the measurements by a factor rather than by an amount, which is "
         f"what the model has: of logarithms it predicts each of them from the others better (by "
-        f"{gain:.0f} nats). Set log = true in [objective]: until then, predictions may miss what was "
-        "measured."
+        f"{gain:.0f} nats). Set log = true in [objective]: until then, predictions may miss what "
+        "was measured."
     )
 
 
