@@ -23,6 +23,7 @@ from surefoot.tune.study.opened_study import create_study, open_study
 from surefoot.tune.study.pairing import ATTEMPTS, PILOTS, Pairing, Repeats, companion_of
 from surefoot.tune.study.schedule import REMEASURED
 from surefoot.tune.study.summary import summarise
+from surefoot.tune.study.tables import trial_table
 from surefoot.tune.study.trial_attributes import PAIR, failure_reason, is_interrupted
 from surefoot.tune.study.trials import NoTrial, StudyTrials
 from surefoot.tune.workers.worker_loop import tune
@@ -193,6 +194,21 @@ def test_without_a_measurement_of_the_defaults_all_is_measured_alone_and_says_so
     assert [one.params == defaults for one in trials].count(True) == ATTEMPTS
     (note,) = (one for one in summarise(open_study(path)).effects if "pairing" in one)
     assert note.startswith("pairing: off, since the defaults failed in 3 trials")
+
+
+@pytest.mark.parametrize(("companion", "reference"), [("defaults", 2.0), ("none", None)])
+def test_a_table_has_what_was_printed_beside_what_it_was_converted_to(
+    write_study, companion, reference
+):
+    study_trials = trials_of(path := write_study(*paired(companion)), rounds=2)
+    script = [Measurement(2.0, 0.1), Measurement(6.0, 0.1), Measurement(6.0, 0.1)]
+    tune(study_trials, Scripted(script), Stop())
+    rows, columns = trial_table(open_study(path).state())
+    assert ("measured" in columns) is ("beside" in columns) is (companion == "defaults")
+    if reference:
+        assert [one["value"] for one in rows] == [2.0, 2.0]
+        assert [one["measured"] for one in rows] == [2.0, 6.0]
+        assert [one["beside"] for one in rows] == [None, pytest.approx(6.0)]
 
 
 @pytest.mark.slow

@@ -248,6 +248,17 @@ def companion_of(trial: FrozenTrial | Trial) -> Companion | None:
     return Companion.of(trial.user_attrs.get(BESIDE))
 
 
+def measured_in_pair(trial: FrozenTrial) -> dict[str, float | None]:
+    """What a trial measured, and its companion, in the mean; of both None where there is none."""
+    if trial.state != TrialState.COMPLETE:
+        return {"measured": None, "beside": None}
+    pair, companion = trial.user_attrs.get(PAIR), companion_of(trial)
+    if not isinstance(pair, dict) or companion is None:
+        return {"measured": trial.value, "beside": None}
+    beside = companion.level(pair["companion"]).value if pair["companion"] else None
+    return {"measured": pair["value"], "beside": beside}
+
+
 def pair_text(trial: FrozenTrial) -> str:
     """The measurements of a trial and its companion as they came, in words; empty without one."""
     pair, companion = trial.user_attrs.get(PAIR), companion_of(trial)
