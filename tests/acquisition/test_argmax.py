@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import surefoot as sf
-from surefoot.acquisition.argmax import maximise
+from surefoot.acquisition.argmax import _measured_or, maximise
 
 
 def test_a_maximum_at_a_measured_point_is_that_point() -> None:
@@ -61,3 +61,21 @@ def test_a_score_that_is_infinite_everywhere_has_a_maximum(box: sf.Box, value: f
         torch.Generator().manual_seed(0),
     )
     assert bool(box.contains(found.design))
+
+
+@pytest.mark.parametrize("space", ["rules", "levels"])
+def test_a_measured_point_that_is_forbidden_now_is_not_taken_for_the_maximum(space: str) -> None:
+    """It may be of a time before the rule, or lie off the grid."""
+    if space == "rules":
+        each = {name: sf.parameters.Float(0.0, 1.0) for name in "ab"}
+        box = sf.parameters.Space(each, constraints=["a + b <= 1"]).encoding.box
+    else:
+        box = sf.Box([0.0] * 2, [1.0] * 2, levels={0: [0.0, 0.5, 1.0]})
+    point, beyond = torch.tensor([[0.5, 0.5], [0.5004, 0.5]], dtype=torch.float64)
+
+    def score(points: torch.Tensor) -> torch.Tensor:
+        return points[:, 0]
+
+    assert torch.equal(_measured_or(point, beyond.unsqueeze(0), box, score), point)
+    inside = torch.stack([beyond, torch.tensor([0.5, 0.4995], dtype=torch.float64)])
+    assert torch.equal(_measured_or(point, inside, box, score), inside[1])

@@ -123,6 +123,7 @@ def _measured_or(point: Tensor, measured: Tensor, box: Box, score: Score) -> Ten
     if len(same):
         return same[0]
     beside = measured[((measured - point).abs() <= _BESIDE * box.span).all(-1)]
+    beside = beside[box.alike(box.snap(beside), beside)]  # not what a rule or a level forbids
     if not len(beside):
         return point
     near = torch.cat([beside, point.unsqueeze(0)])
