@@ -14,6 +14,7 @@ from surefoot.beliefs.model import Hyperparameters
 from surefoot.estimators import Estimator
 from surefoot.hyperparameters import GivenHyperparameters, HyperparameterFit
 from surefoot.spaces import Arms, Box, Joint, Space
+from surefoot.spaces.box import no_space
 from surefoot.spaces.locations import Location
 from surefoot.spaces.names import UNNAMED
 from surefoot.types import OBJECTIVE, InvalidInput, Measurement, Outcome
@@ -23,7 +24,7 @@ from surefoot.widths.progress import check_width
 def check_space(space: object) -> None:
     """`InvalidInput` for anything but a space."""
     if not isinstance(space, Arms | Box | Joint):
-        raise InvalidInput(f"`space` is {space!r}, expected `Arms`, `Box` or `Joint`.")
+        raise no_space("space", space, "`Arms`, `Box`, `parameters.Space` or `Joint`")
 
 
 def check_parts(space: object, features: object, estimator: object, width: object) -> None:

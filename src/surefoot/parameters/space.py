@@ -269,7 +269,8 @@ class Space:
         """Raise `InvalidParameter` unless a comparison can hold for some values."""
         shown, other = checks.shown(condition.text), self.parameters.get(one.name)
         if other is None:
-            known = ", ".join(each for each in self.parameters if each != name)
+            others = [each for each in self.parameters if each != name]
+            known = ", ".join(others) if others else "no condition, as there is no other one"
             wrong = f"where {one.name!r} is no parameter; expected {known}"
         elif isinstance(other, Choice):
             wrong = _mismatch_of_choice(one, other)
