@@ -94,7 +94,7 @@ class TestSaving:
             ("box-density", JOINTS["box-density"](observed=True), "its observed differ"),
             ("box-density", JOINTS["box-shifted"](), "its perturbation differ"),
             ("box-density", sf.Box([0.0], [1.0]), r"kind \(Joint and Box\)"),
-            ("box-density", "box", "expected `Arms`, `Box` or `Joint`"),
+            ("box-density", "box", "expected `Arms`, `Box`, `parameters.Space` or `Joint`"),
             ("arms", sf.Joint(sf.Arms(LINE[:4]), finite()), r"its design\.points differ"),
             (
                 "arms",

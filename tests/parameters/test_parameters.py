@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
 
-from surefoot.parameters import Choice, Float, Int
+import surefoot as sf
+from surefoot.parameters import Choice, Float, Int, Space
 from surefoot.types import InvalidInput
 
 
@@ -56,3 +58,44 @@ def test_what_is_no_parameter_is_refused(make, message):
     with pytest.raises(InvalidInput) as refused:
         make()
     assert message in str(refused.value)
+
+
+def test_no_message_ends_in_an_empty_list():
+    alone = {"a": Int(1, 3)}
+    optimizer = sf.Optimizer(Space(alone), sf.kernels.squared_exponential(0.3))
+    optimizer.tell({"a": 1}, 0.0)
+    for refused in (
+        lambda: Space({"a": Int(1, 3, when="b == 1")}),
+        lambda: Space({"a": Int(1, 3, when="a == 1")}),
+        lambda: Space(alone, ["b <= 1"]),
+        lambda: Space(alone, [lambda columns: columns["b"] <= 1]),
+        lambda: optimizer.tell({"b": 1}, 0.0),
+        lambda: optimizer.tell({}, 0.0),
+        lambda: optimizer.ask(within={"b": 1}),
+        lambda: optimizer.belief().predict({"b": 1}),
+        lambda: optimizer.tell({"a": 1}, 0.0, outcomes={"memory": 1.0}),
+    ):
+        with pytest.raises(InvalidInput) as caught:
+            refused()
+        assert not re.search(r"(expected|one of|of)[ :,.;]*$", str(caught.value)), caught.value
+
+
+NO_SPACES = [{"x": (0, 1)}, {"x": Float(0, 1)}, [1, 2], None, Float(0, 1)]
+KERNEL = sf.kernels.squared_exponential(0.3)
+DOORS = {
+    "Optimizer": lambda space: sf.Optimizer(space, KERNEL),
+    "robust_ucb": sf.algorithms.robust_ucb,
+    "bkb": lambda space: sf.algorithms.bkb(space, KERNEL, noise=0.1),
+    "tgp_ucb": lambda space: sf.algorithms.tgp_ucb(space, KERNEL, moment=1.0),
+    "Joint": lambda space: sf.Joint(space, sf.FiniteEnvironment([[0.0], [1.0]])),
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_what_is_no_space_is_told_of_named_parameters(door):
+    for given in NO_SPACES:
+        with pytest.raises(
+            InvalidInput, match=r"expected `Arms`, `Box`.* `parameters\.Space`"
+        ) as it:
+            DOORS[door](given)
+        assert ("for named parameters pass" in str(it.value)) is isinstance(given, dict)

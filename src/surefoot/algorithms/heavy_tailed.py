@@ -13,7 +13,7 @@ from surefoot.estimators import AdaptiveTruncation, Truncation, TuningFreeTrunca
 from surefoot.features import Exact, Features, LeverageSampling, Nystrom, QuadratureFourier
 from surefoot.optimizer import Optimizer
 from surefoot.spaces import Arms, Box, Space
-from surefoot.spaces.box import as_space
+from surefoot.spaces.box import as_space, no_space
 from surefoot.tails import Moment
 from surefoot.types import InvalidInput
 from surefoot.widths import (
@@ -262,9 +262,8 @@ def _require_bounded(kernel: Kernel, space: Space) -> None:
     """`InvalidInput` unless k(x, x) <= 1 wherever that can be seen."""
     space = as_space(space)
     if not isinstance(space, Arms | Box):
-        raise InvalidInput(
-            f"`space` is {space!r}, expected `Arms` or `Box`; for a `Joint` space there is `v_ucb`."
-        )
+        kinds = "`Arms`, `Box` or `parameters.Space` (for a `Joint` space there is `v_ucb`)"
+        raise no_space("space", space, kinds)
     kernels.check(kernel)
     points = space.examples(0, torch.Generator())
     largest = float(kernels.diagonal(kernel, points).max())

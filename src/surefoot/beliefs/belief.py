@@ -32,6 +32,7 @@ from surefoot.risks.on_space import on_space
 from surefoot.risks.risk import Risk, support_only
 from surefoot.spaces import Arms, Box, Joint
 from surefoot.spaces.finite_environment import NO_ENVIRONMENT, WeightFunction
+from surefoot.spaces.listed_designs import Designs, located_designs, named_rows, rows_of
 from surefoot.spaces.locations import Location
 from surefoot.spaces.pending import PendingQueries
 from surefoot.types import InvalidInput
@@ -72,6 +73,9 @@ class Belief:
 
     A space without an environment is treated as one whose environment has a single value of no
     coordinates, so that a risk over it is the function itself, and its designs are its points.
+
+    Where designs (n, dx) or a design (dx,) are an argument, they may be configurations by parameter
+    name, where the space has such, and queries; designs also one of these alone, or a data frame.
 
     `bound`, `bounds`, `risks`, `mean` and `joint` are in units of the posterior, those of the
     rewards as they are transformed; `predict`, `difference` and `draws` are in reward units.
@@ -155,7 +159,7 @@ class Belief:
     @with_own_settings
     def predict(
         self,
-        designs: Tensor | Sequence,
+        designs: Designs,
         *,
         risk: Risk | None = None,
         estimand: Estimand | None = None,
@@ -228,7 +232,7 @@ class Belief:
         return self.outcome.integrated.components(points)
 
     @with_own_settings
-    def draws(self, designs: Tensor | Sequence, number: int, seed: int = 0) -> Tensor:
+    def draws(self, designs: Designs, number: int, seed: int = 0) -> Tensor:
         """Functions drawn from the posterior, integrated over the hyperparameters.
 
         Args:
@@ -239,13 +243,13 @@ class Belief:
         Returns:
             Values (n, number), in reward units.
         """
-        points, number = self._matrix(designs), checks.count("number", number)
+        points, number = self._inputs(designs), checks.count("number", number)
         own = torch.Generator().manual_seed(checks.count("seed", seed, least=0))
         drawn = self.outcome.integrated.draws(points, number, own)
         return self.estimand.values(drawn, self.to_posterior)
 
     @with_own_settings
-    def difference(self, design: Tensor | Sequence, other: Tensor | Sequence) -> Ends:
+    def difference(self, design: Designs, other: Designs) -> Ends:
         """Value at a design less that at another, without noise, with an interval.
 
         The interval is narrower than those of the two values where these vary together.
@@ -304,7 +308,7 @@ class Belief:
         return self.units(values.clamp(*_POSITIVE) if self.is_ratio else values)
 
     @with_own_settings
-    def expected_gains(self, designs: Tensor | Sequence, over: Tensor | Sequence) -> Tensor:
+    def expected_gains(self, designs: Designs, over: Designs) -> Tensor:
         """Expected improvement of designs on another one, without noise.
 
         Args:
@@ -318,7 +322,7 @@ class Belief:
         return gains.expected(self, self._located(designs), self._located([over]))
 
     @with_own_settings
-    def largest_gains(self, over: Tensor | Sequence) -> Tensor:
+    def largest_gains(self, over: Designs) -> Tensor:
         """Improvement of the best design on another one, in functions drawn.
 
         The functions are drawn from the posterior integrated over the hyperparameters, at many
@@ -341,7 +345,7 @@ class Belief:
         return gains.largest(self, self._located([over]))
 
     @with_own_settings
-    def feasibility(self, designs: Tensor | Sequence) -> Tensor:
+    def feasibility(self, designs: Designs) -> Tensor:
         """Probability (n,) that all constraints hold at designs (n, dx), without noise.
 
         It is averaged over the environment, if there is one.
@@ -408,7 +412,7 @@ class Belief:
         return self.outcome.cross_validation
 
     @with_own_settings
-    def bias_near(self, designs: Tensor | Sequence) -> Tensor:
+    def bias_near(self, designs: Designs) -> Tensor:
         """How much larger rewards near designs are than predicted from the others.
 
         Beyond two or three an interval there is too low, as where the function has a maximum that
@@ -442,7 +446,7 @@ class Belief:
     # Other beliefs
 
     @with_own_settings
-    def conditioned(self, points: Tensor | Sequence, rewards: Tensor | Sequence) -> Belief:
+    def conditioned(self, points: Designs, rewards: Tensor | Sequence) -> Belief:
         """The belief after more rewards, under the same hyperparameters.
 
         Args:
@@ -452,7 +456,7 @@ class Belief:
         Returns:
             The belief; the one at hand stays as it is.
         """
-        x, y = self._matrix(points), torch.tensor(checks.rewards(rewards), dtype=torch.float64)
+        x, y = self._inputs(points), torch.tensor(checks.rewards(rewards), dtype=torch.float64)
         if len(x) != len(y):
             raise InvalidInput(f"{len(x)} points came with {len(y)} rewards, expected as many.")
         seen = self.space.seen
@@ -772,12 +776,19 @@ class Belief:
         each = len(self.z) * max(self.posterior.embedding.dimension, 1)
         return x.split(max(1, _STRIP // each))
 
-    def _located(self, designs: Tensor | Sequence) -> Tensor:
+    def _located(self, designs: Designs) -> Tensor:
         """Designs (n, dx) of the space."""
-        design = self.space.design
-        rows = checks.matrix("designs", designs, design.lower.device)
-        return torch.stack([design.locate(row, name="designs").design for row in rows])
+        return located_designs(self.space, designs, "designs")
 
-    def _matrix(self, points: Tensor | Sequence) -> Tensor:
-        """Inputs (n, d) of the model."""
-        return checks.matrix("points", points, self.space.seen.lower.device)
+    def _inputs(self, points: Designs) -> Tensor:
+        """Inputs (n, d) of the model: designs, where there is no environment."""
+        if named_rows(self.space, points) is None:
+            rows = rows_of(self.space, points)
+            return checks.matrix("points", rows, self.space.seen.lower.device)
+        if self.space.has_environment:
+            raise InvalidInput(
+                f"`points` is {checks.shown(points)}, expected inputs (n, dx + dz) of the model: "
+                "pass each design as a point, such as `space.encoding.point(params)`, with the "
+                "environment behind it."
+            )
+        return located_designs(self.space, points, "points")

@@ -14,8 +14,8 @@ from surefoot.beliefs.model import Hyperparameters
 from surefoot.estimators import Estimator
 from surefoot.hyperparameters import GivenHyperparameters, HyperparameterFit
 from surefoot.spaces import Arms, Box, Joint, Space
+from surefoot.spaces.box import no_space
 from surefoot.spaces.locations import Location
-from surefoot.spaces.names import UNNAMED
 from surefoot.types import OBJECTIVE, InvalidInput, Measurement, Outcome
 from surefoot.widths.progress import check_width
 
@@ -23,7 +23,7 @@ from surefoot.widths.progress import check_width
 def check_space(space: object) -> None:
     """`InvalidInput` for anything but a space."""
     if not isinstance(space, Arms | Box | Joint):
-        raise InvalidInput(f"`space` is {space!r}, expected `Arms`, `Box` or `Joint`.")
+        raise no_space("space", space, "`Arms`, `Box`, `parameters.Space` or `Joint`")
 
 
 def check_parts(space: object, features: object, estimator: object, width: object) -> None:
@@ -115,15 +115,6 @@ def placed_in(part: Space | Joint, location: Location, whole: Space | Joint) -> 
     if isinstance(part, Joint):
         return part.location(design, None, location.environment)  # type: ignore[arg-type]
     return part.location(design)
-
-
-def rows(space: Space | Joint, points: Any) -> Any:
-    """The rows of a data frame, by column for named parameters; other points as they are."""
-    if not checks.is_frame(points):
-        return points
-    design = space.design
-    named = isinstance(design, Box) and design.names is not UNNAMED
-    return points.to_dict("records") if named else points.to_numpy()
 
 
 def environments_of(

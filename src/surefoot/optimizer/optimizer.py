@@ -43,6 +43,7 @@ from surefoot.risks import Risk
 from surefoot.risks.on_space import on_space
 from surefoot.spaces import Box, Joint, Space
 from surefoot.spaces.box import as_space
+from surefoot.spaces.listed_designs import rows_of
 from surefoot.spaces.locations import EnvironmentValue, Location, Where
 from surefoot.spaces.pending import PendingQueries, locate, new_owner
 from surefoot.types import (
@@ -172,7 +173,8 @@ class Optimizer:
                 `Joint` space.
             within: The part of a `Box` to choose from in this round, such as `box.given({0: 0.3})`;
                 on a `parameters.Space` also the values of parameters that are known before the
-                choice, by name. Bounds have half their width then.
+                choice, by name; none of a parameter that is inactive beside the others. Bounds have
+                half their width then.
 
         Returns:
             The query, which is pending until it is told or forgotten.
@@ -197,7 +199,7 @@ class Optimizer:
             raise InvalidInput(
                 "`arms` and `within` were given, expected one of them: leave one out."
             )
-        among = None if arms is None else self.space.listed(arguments.rows(self.space, arms))
+        among = None if arms is None else self.space.listed(rows_of(self.space, arms))
         part = self.space if within is None else arguments.part_of(self.space, within)
         return self._add_pending(self._choose(among, part))
 
@@ -243,7 +245,7 @@ class Optimizer:
             where: A query, the index of an arm or a point. A query of another optimizer, or one
                 that has all its rewards, stands for its point. A point counts for the first query
                 that is pending there. One between two levels or categories may be told, and is
-                never recommended.
+                never recommended. In a configuration, values of inactive parameters are ignored.
             y: The reward, a finite number.
             environment: The z (dz,) that it was measured under, on a `Joint` space where the query
                 did not ask for one; one query may be told under several.
@@ -308,7 +310,7 @@ class Optimizer:
             InvalidInput: With nothing changed, where `tell` would for one of them.
         """
         started = perf_counter()
-        y, points = checks.rewards(rewards), arguments.rows(self.space, points)
+        y, points = checks.rewards(rewards), rows_of(self.space, points)
         z = arguments.environments_of(points, y, environments)
         errors = arguments.standard_errors(sems, len(y), self._history.model.estimator)
         limited = arguments.outcome_values(outcomes, len(y), self._told.outcomes.declared)

@@ -14,8 +14,8 @@ from torch import Tensor
 from surefoot import kernels
 from surefoot._internal import checks
 from surefoot.hyperparameters import GivenHyperparameters
+from surefoot.optimizer.arguments import check_space
 from surefoot.optimizer.serialization import Decoder, Encoder, is_whole, read, type_name, write
-from surefoot.spaces import Arms, Box, Joint
 from surefoot.spaces.box import as_space
 from surefoot.types import InvalidInput
 
@@ -239,8 +239,7 @@ def _check_same(path: Path, saved: Any, tensors: dict[str, Tensor], space: objec
     The weights of an environment may be others: what is known of the world may have changed. So may
     the storage of arms.
     """
-    if not isinstance(space, Arms | Box | Joint):
-        raise InvalidInput(f"`space` is {space!r}, expected `Arms`, `Box` or `Joint`.")
+    check_space(space)
     encoder = Encoder()
     came = encoder.encode(space)
     different = [

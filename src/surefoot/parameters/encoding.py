@@ -152,14 +152,20 @@ class Encoding:
             The part, in which they have them where they are active.
 
         Raises:
-            InvalidInput: If a name is unknown, a value none of its parameter, or no configuration
-                with these values satisfies the constraints.
+            InvalidInput: If a name is unknown, a value none of its parameter, a parameter inactive
+                beside the others, or no configuration with these values satisfies the constraints.
         """
         for name, value in params.items():
             if not self.space.parameter(name).contains(value):
                 raise InvalidInput(
                     f"{name!r} is {checks.shown(value)}, expected "
                     f"{self.space.parameters[name].describe()}."
+                )
+        for name in self.space.excluded(params):
+            if name in params:
+                raise InvalidInput(
+                    f"{name!r} is {checks.shown(params[name])} in {checks.shown(dict(params))}, "
+                    f"but it is active only when {self.space.conditions[name].text}: leave it out."
                 )
         try:
             return box.given(self.coordinates(params))

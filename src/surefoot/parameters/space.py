@@ -178,6 +178,24 @@ class Space:
                 known[name] = params[name]
         return {name: known[name] for name in self.parameters if name in known}
 
+    def excluded(self, params: Mapping[str, Any]) -> list[str]:
+        """Names of the parameters that are inactive whatever values the others have.
+
+        Args:
+            params: Values of some parameters by name.
+
+        Returns:
+            The names, in the order of the space.
+        """
+        found: set[str] = set()
+        for name in self.order:
+            condition = self.conditions.get(name)
+            for one in condition.comparisons if condition else ():
+                fails = one.name in params and not bool(one.holds(params[one.name]))
+                if fails or one.name in found:
+                    found.add(name)
+        return [name for name in self.parameters if name in found]
+
     def violated(self, params: Mapping[str, Any]) -> tuple[str, ...]:
         """Constraints that a configuration does not satisfy, as they were written.
 
@@ -269,7 +287,8 @@ class Space:
         """Raise `InvalidParameter` unless a comparison can hold for some values."""
         shown, other = checks.shown(condition.text), self.parameters.get(one.name)
         if other is None:
-            known = ", ".join(each for each in self.parameters if each != name)
+            others = [each for each in self.parameters if each != name]
+            known = ", ".join(others) if others else "no condition, as there is no other one"
             wrong = f"where {one.name!r} is no parameter; expected {known}"
         elif isinstance(other, Choice):
             wrong = _mismatch_of_choice(one, other)

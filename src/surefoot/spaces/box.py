@@ -492,6 +492,14 @@ def as_space(space: Any) -> Any:
     return getattr(space, "box", space)
 
 
+def no_space(name: str, given: object, kinds: str) -> InvalidInput:
+    """The error for anything but a space of some kinds, as they are listed."""
+    hint = ""
+    if isinstance(given, Mapping):
+        hint = ': for named parameters pass `parameters.Space({"x": parameters.Float(0, 1)})`'
+    return InvalidInput(f"`{name}` is {checks.shown(given)}, expected {kinds}{hint}.")
+
+
 def _groups(choices: object) -> tuple[tuple[int, ...], ...]:
     if not isinstance(choices, list | tuple) or not all(hasattr(g, "__len__") for g in choices):
         raise InvalidInput(

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from surefoot._internal import checks
 from surefoot.spaces.arms import Arms
-from surefoot.spaces.box import Box, as_space
+from surefoot.spaces.box import Box, as_space, no_space
 from surefoot.spaces.environments import ContinuousEnvironment, Environment, FiniteEnvironment
 from surefoot.spaces.locations import EnvironmentValue, Location, Where
 from surefoot.types import InvalidInput
@@ -67,7 +67,7 @@ class Joint:
     def __post_init__(self) -> None:
         object.__setattr__(self, "design", as_space(self.design))
         if not isinstance(self.design, Arms | Box):
-            raise InvalidInput(f"`design` is {self.design!r}, expected `Arms` or `Box`.")
+            raise no_space("design", self.design, "`Arms`, `Box` or `parameters.Space`")
         if not isinstance(self.environment, FiniteEnvironment | ContinuousEnvironment):
             raise InvalidInput(
                 f"`environment` is {self.environment!r}, expected `FiniteEnvironment(points, "

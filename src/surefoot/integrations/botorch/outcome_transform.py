@@ -11,10 +11,11 @@ import torch
 from botorch.models.transforms.outcome import OutcomeTransform
 from botorch.posteriors import GPyTorchPosterior, Posterior, PosteriorList, TransformedPosterior
 from botorch.posteriors.fully_bayesian import GaussianMixturePosterior
-from gpytorch.distributions import MultitaskMultivariateNormal, MultivariateNormal
+from gpytorch.distributions import MultivariateNormal
 from linear_operator import to_linear_operator
 from torch import Tensor
 
+from surefoot.integrations.botorch.normal import MultitaskNormal, Normal
 from surefoot.regression.transforms import Chain
 from surefoot.types import InvalidInput
 
@@ -129,14 +130,11 @@ class ChainTransform(OutcomeTransform):
             pairs = zip(parts, self._chains, strict=True)
             whole = [ChainPosterior(part, chain) for part, chain in pairs]
             return whole[0] if len(whole) == 1 else PosteriorList(*whole)
-        normals = [
-            _affine(part.distribution, chain)
-            for part, chain in zip(parts, self._chains, strict=True)
-        ]
-        kind = type(parts[0])
+        lines = [_line_of(chain) for chain in self._chains]
+        normals = [part.distribution for part in parts]
         if len(normals) == 1:
-            return kind(normals[0])
-        return kind(MultitaskMultivariateNormal.from_independent_mvns(normals))
+            return type(parts[0])(_affine(normals[0], *lines[0]))
+        return type(parts[0])(MultitaskNormal.independent(normals, lines))
 
     def _columns(self, values: Tensor) -> Sequence[Tensor]:
         # A list of models passes outcomes of one model without their last dimension.
@@ -146,23 +144,23 @@ class ChainTransform(OutcomeTransform):
         return columns[0] if len(columns) == 1 else torch.stack(list(columns), -1)
 
 
-def gaussian(mean: Tensor, covariance: Tensor) -> MultivariateNormal:
-    """Gaussian law whose covariance (..., q, q) is factored where it is sampled from."""
-    return MultivariateNormal(mean, to_linear_operator(covariance))
-
-
 def posterior_of(mean: Tensor, covariance: Tensor, *, mixture: bool) -> GPyTorchPosterior:
     """Posterior of one outcome, or a mixture of those along the last batch dimension."""
     kind = GaussianMixturePosterior if mixture else GPyTorchPosterior
-    return kind(gaussian(mean, covariance))
+    return kind(Normal(mean, to_linear_operator(covariance)))
 
 
-def _affine(normal: MultivariateNormal, chain: Chain) -> MultivariateNormal:
-    """The law of values whose transformed values have this one."""
-    ends = chain.inverse(torch.tensor([0.0, 1.0], dtype=torch.float64)).tolist()
-    center, scale = ends[0], ends[1] - ends[0]
-    covariance = normal.lazy_covariance_matrix.to_dense()
-    return gaussian(center + scale * normal.mean, scale**2 * covariance)
+def _line_of(chain: Chain) -> tuple[float, float]:
+    """Centre and scale of the values whose affinely transformed ones are standardised."""
+    center, end = chain.inverse(torch.tensor([0.0, 1.0], dtype=torch.float64)).tolist()
+    return center, end - center
+
+
+def _affine(normal: MultivariateNormal, center: float, scale: float) -> Normal:
+    """The law of center + scale * values."""
+    # A product, so that the root of the covariance is that of standardised values, scaled.
+    covariance = normal.lazy_covariance_matrix * scale**2
+    return Normal(center + scale * normal.mean, covariance)
 
 
 def _moments(chain: Chain, mean: Tensor, variance: Tensor) -> tuple[Tensor, Tensor]:

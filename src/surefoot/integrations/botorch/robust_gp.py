@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,6 +21,7 @@ from torch import Tensor
 
 from surefoot._internal import checks
 from surefoot._internal.process_settings import own_settings
+from surefoot._internal.user_warnings import warn
 from surefoot.algorithms.robust import robust_model
 from surefoot.beliefs import Belief, Credible
 from surefoot.beliefs import Model as OutcomeModel
@@ -34,6 +36,10 @@ from surefoot.spaces import Box
 from surefoot.types import InvalidInput
 
 _JITTER = 1e-10  # of the prior variance, so that covariances of close points can be factored
+# Standard deviation below which acquisition functions of BoTorch, and GPyTorch's law of the models
+# in a list, take all for the same.
+_FLOOR = 1e-5
+_SMALL = 100.0 * _FLOOR  # spread of outcomes of which a hundredth is as small
 _FOLLOWING = ("beliefs", "_laws", "_components")  # from data and hyperparameters, when asked for
 
 
@@ -87,7 +93,9 @@ class RobustGP(Model, GP, FantasizeMixin):
         train_Y: Outcomes (n, m), of which each has a model of its own.
         train_Yvar: Known variances (n, m) of the errors of the outcomes, in addition to the noise
             that is fitted.
-        outcome_transform: Transform of the outcomes before the fitted one. None is needed.
+        outcome_transform: Transform of the outcomes before the fitted one. None is needed for the
+            posterior. Acquisition functions of BoTorch have tolerances in the units of the
+            outcomes, of 1e-6 for instance; a warning says where outcomes vary too little for these.
         input_transform: Transform of the inputs. None is needed for their scale.
         bounds: Bounds (2, d) of the (transformed) inputs, relative to which lengthscales have their
             prior; by default, those of the data.
@@ -129,6 +137,7 @@ class RobustGP(Model, GP, FantasizeMixin):
         _check_data(train_X, train_Y, train_Yvar)
         if hyperparameters is not None:
             checks.instance("hyperparameters", hyperparameters, HyperparameterFit)
+        _warn_of_small_outcomes(train_Y)
         super().__init__()
         self._dimension = train_X.shape[-1]
         self._is_ensemble = checks.truth("integrated", integrated)
@@ -270,13 +279,16 @@ class RobustGP(Model, GP, FantasizeMixin):
         parts = []
         for output in chosen:
             mean, covariance = self._law(output)(points)
-            noise: Any = self._jitter(output)
+            jitter = self._jitter(output)
+            noise: Any = jitter
             if isinstance(observation_noise, Tensor):
                 noise = noise + self._by_component(observation_noise)[..., output]
             elif observation_noise:
                 noise = noise + self.fits[output].noise
             own = torch.as_tensor(noise, dtype=mean.dtype, device=mean.device)
-            covariance = covariance + torch.diag_embed(own.expand_as(mean))
+            # Beside what was measured, rounding may leave a negative variance.
+            lacking = (jitter - own - covariance.diagonal(dim1=-2, dim2=-1)).clamp_min(0.0)
+            covariance = covariance + torch.diag_embed(own + lacking)
             parts.append(posterior_of(mean.to(X), covariance.to(X), mixture=self._is_ensemble))
         whole: Any = parts[0] if len(parts) == 1 else PosteriorList(*parts)
         transform = self.outcome_transform
@@ -487,6 +499,22 @@ def _checked_bounds(bounds: Tensor | Sequence, points: Tensor) -> Tensor:
 
 def _batches(further: _Further) -> tuple[torch.Size, torch.Size]:
     return further.points.shape[:-2], further.values.shape[:-2]
+
+
+def _warn_of_small_outcomes(Y: Tensor) -> None:
+    """Warn of outcomes (n, m) that vary by less than others take for nothing."""
+    ends = torch.tensor([0.25, 0.75], dtype=torch.float64, device=Y.device)
+    spread = torch.quantile(Y.detach().double(), ends, 0).diff(dim=0)[0]
+    small = (spread > 0.0) & (spread < _SMALL)
+    if bool(small.any()):
+        least = float(spread[small].min())
+        unit = 10.0 ** round(-math.log10(least))
+        warn(
+            f"`train_Y` varies by only {least:.1g} (its interquartile range). The posterior of "
+            "`RobustGP` is right, but acquisition functions of BoTorch, and `ModelListGP`, take "
+            f"standard deviations below 1e-6 to {_FLOOR:.0e} for larger ones, whatever the units: "
+            f"pass outcomes in another unit, such as {unit:.0e} * train_Y.",
+        )
 
 
 def _check_data(X: object, Y: object, Yvar: object) -> None:

@@ -321,6 +321,10 @@ class Search:
 
         spread = math.inf if self.unstable is None else self.unstable
         guess = {name: one for name, one in self.guess.items() if name in encoding.parameters}
+        named = encoding.space.named
+        right = {name: one for name, one in guess.items() if named.parameters[name].contains(one)}
+        for name in {*named.excluded(right)} & {*guess}:  # by conditions found in the trials
+            del guess[name]
         names = [*names_of(len(study.directions)), *self.objectives]
         every = [*signs_of(study), *(one.direction for one in self.objectives.values())]
         signs = [every[index] for index in objectives]
