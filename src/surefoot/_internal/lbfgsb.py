@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
@@ -16,6 +17,7 @@ Step = Callable[..., None]
 # The defaults of `scipy.optimize.minimize`, and the numbers by which its step says what comes next.
 _CORRECTIONS, _TOLERANCE, _PGTOL, _LINE_SEARCH = 10, 1e7 * np.finfo(float).eps, 1e-5, 20
 _ITERATED, _EVALUATE, _STOP = 1, 3, (5, 504)
+_SAME = 3  # losses equal to the one before, from which on steps are those of rounding
 
 
 class Limits(NamedTuple):
@@ -30,27 +32,8 @@ class Limits(NamedTuple):
     upper: Floats
 
 
-class Ends(NamedTuple):
-    """When a search ends.
-
-    Args:
-        steps: After so many iterations.
-        tolerance: At this relative decrease of the loss.
-        line_search: After so many evaluations along one direction, in vain.
-    """
-
-    steps: int
-    tolerance: float
-    line_search: int
-
-
 def minimise(
-    losses: Losses,
-    starts: Floats,
-    limits: Limits,
-    steps: int,
-    tolerance: float = _TOLERANCE,
-    line_search: int = _LINE_SEARCH,
+    losses: Losses, starts: Floats, limits: Limits, steps: int, tolerance: float = _TOLERANCE
 ) -> Floats:
     """`scipy.optimize.minimize` by L-BFGS-B from every start, evaluated together.
 
@@ -66,7 +49,6 @@ def minimise(
         limits: Limits of the parameters.
         steps: Maximum number of iterations.
         tolerance: Relative decrease of the loss at which a search ends.
-        line_search: Maximum number of evaluations along one direction.
 
     Returns:
         Parameters (s, d).
@@ -80,10 +62,10 @@ def minimise(
                [1.]])
     """
     step = _scipy_step()
-    ends = Ends(steps, tolerance, line_search)
     if step is None:
-        return np.stack([_alone(losses, i, one, limits, ends) for i, one in enumerate(starts)])
-    searches = [_Search(step, start, limits, ends) for start in starts]
+        alone = [_alone(losses, i, one, limits, steps, tolerance) for i, one in enumerate(starts)]
+        return np.stack(alone)
+    searches = [_Search(step, start, limits, steps, tolerance) for start in starts]
     while running := [i for i, search in enumerate(searches) if search.asks]:
         points = np.stack([searches[i].x for i in running])
         for i, loss, slope in zip(running, *losses(points, running), strict=True):
@@ -91,7 +73,9 @@ def minimise(
     return np.stack([search.x for search in searches])
 
 
-def _alone(losses: Losses, index: int, start: Floats, limits: Limits, ends: Ends) -> Floats:
+def _alone(
+    losses: Losses, index: int, start: Floats, limits: Limits, steps: int, tolerance: float
+) -> Floats:
     """One search by `minimize`."""
     from scipy.optimize import minimize
 
@@ -99,7 +83,7 @@ def _alone(losses: Losses, index: int, start: Floats, limits: Limits, ends: Ends
         values, slopes = losses(x[None], [index])
         return float(values[0]), slopes[0]
 
-    options = {"maxiter": ends.steps, "ftol": ends.tolerance, "maxls": ends.line_search}
+    options = {"maxiter": steps, "ftol": tolerance}
     bounds = list(zip(*limits, strict=True))
     start = np.clip(start, *limits)
     found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
@@ -112,8 +96,7 @@ def _scipy_step() -> Step | None:
     try:
         from scipy.optimize._lbfgsb import setulb
 
-        limits, ends = Limits(np.zeros(1), np.ones(1)), Ends(1, _TOLERANCE, _LINE_SEARCH)
-        probe = _Search(setulb, np.array([0.25]), limits, ends)
+        probe = _Search(setulb, np.array([0.25]), Limits(np.zeros(1), np.ones(1)), 1, _TOLERANCE)
         probe.go_on(0.25, np.array([1.0]))
     except (ImportError, TypeError, ValueError):
         return None
@@ -127,31 +110,46 @@ class _Search:
         step: The step of SciPy.
         start: Where it begins (d,).
         limits: Limits of the parameters.
-        ends: When it ends.
+        steps: Maximum number of iterations.
+        tolerance: Relative decrease of the loss at which it ends.
 
     Attributes:
         x: The point (d,) whose loss is asked for, the minimum at the end.
         asks: Whether it asks for a loss.
     """
 
-    def __init__(self, step: Step, start: Floats, limits: Limits, ends: Ends) -> None:
+    def __init__(
+        self, step: Step, start: Floats, limits: Limits, steps: int, tolerance: float
+    ) -> None:
         d, m = len(start), _CORRECTIONS
         self.x = np.clip(start, *limits)
-        self._step, self._left, self._line_searches = step, ends.steps, ends.line_search
+        self._step, self._left = step, steps
         self._limits = *limits, np.full(d, 2, dtype=np.int32)  # 2: both ends
-        self._tolerances = ends.tolerance / np.finfo(float).eps, _PGTOL
+        self._tolerances = tolerance / np.finfo(float).eps, _PGTOL
         self._work = np.zeros(2 * m * d + 5 * d + 11 * m * m + 8 * m), np.zeros(3 * d, np.int32)
         self._task, self._line_search = np.zeros(2, np.int32), np.zeros(2, np.int32)
         self._saved = np.zeros(4, np.int32), np.zeros(44, np.int32), np.zeros(29)
+        self._best, self._before, self._same = (math.inf, self.x.copy()), math.nan, 0
         self.asks = True
-        self.go_on(0.0, np.zeros(d))
+        self._next(0.0, np.zeros(d))
 
     def go_on(self, loss: float, slope: Floats) -> None:
         """Search on with the loss and its slope (d,) at `x`."""
+        if loss < self._best[0]:
+            self._best = loss, self.x.copy()
+        self._same += loss == self._before
+        self._before = loss
+        if self._same < _SAME:
+            self._next(loss, slope)
+        else:  # a line search would go on among points that differ by rounding
+            self.x, self.asks = self._best[1], False
+
+    def _next(self, loss: float, slope: Floats) -> None:
+        """Move to where the loss is needed next, if anywhere."""
         while True:
             self._step(
                 _CORRECTIONS, self.x, *self._limits, loss, slope, *self._tolerances, *self._work,
-                self._task, *self._saved, self._line_searches, self._line_search,
+                self._task, *self._saved, _LINE_SEARCH, self._line_search,
             )  # fmt: skip
             if self._task[0] == _EVALUATE:
                 return

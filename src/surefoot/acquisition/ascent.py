@@ -11,7 +11,6 @@ from torch import Tensor
 from surefoot._internal.lbfgsb import Limits, minimise
 from surefoot._internal.threads import one_blas_thread
 
-_LINE_SEARCH = 10  # evaluations: at a maximum, more of them would follow rounding
 _GENTLE = 0.01  # of the steepest start: a start that is close to a maximum has a slope of 0
 
 
@@ -68,7 +67,7 @@ def ascend(
             return (center[running] - found) / unit[running], -slopes / unit[running, None]
 
         limits = Limits(np.zeros(len(free)), np.ones(len(free)))
-        found = minimise(losses, first, limits, steps, line_search=_LINE_SEARCH)
+        found = minimise(losses, first, limits, steps)
     rows = torch.arange(len(starts), device=starts.device)
     return points_at(torch.from_numpy(found).to(starts), rows)
 

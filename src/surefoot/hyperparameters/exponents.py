@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Protocol
 
 import numpy as np
@@ -15,6 +15,17 @@ from surefoot._internal.linalg import Floats, distances
 from surefoot.kernels.correlations import FLOOR
 
 _WIDE = 8  # columns of a lengthscale, beyond which their distances are computed once
+
+
+def _less_halves(left: Tensor, right: Tensor, halves: Tensor) -> Tensor:
+    products = left @ right.mT
+    products -= halves
+    products -= 0.5 * left.square().sum(-1, keepdim=True)
+    return products
+
+
+def _by_differences(left: Tensor, right: Tensor) -> Tensor:
+    return -0.5 * distances(left, right).square()
 
 
 class Distances(Protocol):
@@ -48,14 +59,7 @@ class _ByProducts:
 
     def to(self, right: Tensor) -> Callable[[Tensor], Tensor]:
         halves = 0.5 * right.square().sum(-1).unsqueeze(-2)
-
-        def exponents(left: Tensor) -> Tensor:
-            products = left @ right.mT
-            products -= halves
-            products -= 0.5 * left.square().sum(-1, keepdim=True)
-            return products
-
-        return exponents
+        return partial(_less_halves, right=right, halves=halves)
 
     def spread(self, weights: Floats, scaled: Floats) -> Floats:
         sums = weights.sum(0)
@@ -71,7 +75,7 @@ class _ByDifferences:
         return self.to(points)(points).numpy()
 
     def to(self, right: Tensor) -> Callable[[Tensor], Tensor]:
-        return lambda left: -0.5 * distances(left, right).square()
+        return partial(_by_differences, right=right)
 
     def spread(self, weights: Floats, scaled: Floats) -> Floats:
         columns = (np.subtract.outer(column, column) for column in scaled.T)
