@@ -88,7 +88,8 @@ def tell(
 ) -> None:
     """Record the measurement of a configuration that was asked for.
 
-    Telling the same again changes nothing; another value of the same id is refused.
+    Telling the same again changes nothing; another value, standard error or worker of the same id
+    is refused.
     """
     with study_errors():
         value, values = _split(given or [])
