@@ -323,6 +323,7 @@ def compare(
     aa: Annotated[
         bool, typer.Option("--aa", help="Allow A and B to be the same, to check the measurement.")
     ] = False,
+    given: GivenOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, and no progress.")] = False,
 ) -> None:
     """Measure two configurations: which is better?
@@ -331,7 +332,8 @@ def compare(
     noise and drift, and at any number of pairs. The runs are kept in NAME.compare.jsonl beside the
     study file, and the same command continues after an interruption. In a study with an
     environment, both runs of a pair have the same environment, and typical runs are compared, not
-    the risk.
+    the risk. In a study with given variables, --given has their values for each that has none of
+    its own: default, recommended and name=value,...
     """
     with study_errors():
         from surefoot.tune import compare as compare_settings
@@ -347,6 +349,7 @@ def compare(
             new=new,
             aa=aa,
             quiet=as_json,
+            given=given_texts(given),
         )
         if as_json:
             typer.echo(json.dumps(result.as_dict()))

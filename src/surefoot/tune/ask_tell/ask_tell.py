@@ -16,11 +16,7 @@ from surefoot.integrations.optuna import ENVIRONMENT
 from surefoot.tune.ask_tell.answers import Asked, Prediction, Status, Told
 from surefoot.tune.ask_tell.design import left_of_design
 from surefoot.tune.ask_tell.told_values import Given, ToldOutcome, told_outcome
-from surefoot.tune.comparison.named_settings import (
-    configuration_of,
-    given_values,
-    named_setting,
-)
+from surefoot.tune.comparison.named_settings import given_values, named_settings
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement
 from surefoot.tune.plain_text import shown
@@ -160,12 +156,18 @@ class AskTell:
         """
         return self._locked("forgetting trials", partial(self._forget, ids))
 
-    def predict(self, configurations: Sequence[str | Mapping[str, Any]]) -> list[Prediction]:
+    def predict(
+        self,
+        configurations: Sequence[str | Mapping[str, Any]],
+        given: Mapping[str, Any] | None = None,
+    ) -> list[Prediction]:
         """Predicted values of configurations, or the risk in a study with an environment.
 
         Args:
             configurations: Each as values by parameter name, or named: `recommended`, `default`,
                 `trial N` or `name=value,...`.
+            given: Values of the given variables of the study, by name, of each configuration
+                without its own.
 
         Returns:
             The predictions, in the order of the configurations.
@@ -175,11 +177,11 @@ class AskTell:
             NotReady: If the study has no measurement yet.
             StorageFailed: If the storage cannot be read.
         """
-        settings = [self._configuration(one) for one in configurations]
+        named = named_settings(self.study_file, configurations, given)
         state = self.opened.state()
         pairing, scheme = Pairing(state), self.study_file.scheme
         several = state.objectives.objectives if scheme.objectives else {}
-        values = [pairing.known(state.belief.assess(params)) for params in settings]
+        values = [pairing.known(state.belief.assess(one.params)) for one in named]
         return [
             Prediction(
                 value,
@@ -209,13 +211,6 @@ class AskTell:
             ),
             asked=tuple(Asked.of(one) for one in state.trials if is_asked(one)),
         )
-
-    def _configuration(self, given: object) -> dict[str, Any]:
-        if isinstance(given, str):
-            return named_setting(self.study_file, given).params
-        if not isinstance(given, Mapping):
-            raise InvalidInput(f"got the configuration {shown(given)}, expected values by name")
-        return configuration_of(self.study_file, {str(n): f"{one}" for n, one in given.items()})
 
     def _tell(self, id: object, told: ToldOutcome) -> Told:
         trials = self.opened.read().trials
