@@ -296,7 +296,7 @@ def system(number: int):
     return fail
 
 
-RESTORED, WRITABLE = "restore it from a copy, or move it away", "cannot be written: make it"
+RESTORED, WRITABLE = "restore it from a copy, or move it away", "make the storage writable"
 REFUSED = {
     "damaged": (damage, RESTORED, StudyFileError, False),
     "a text that is none": (foreign_text, RESTORED, StudyFileError, False),

@@ -28,10 +28,7 @@ DAMAGED = Fault(
     "the storage is damaged: restore it from a copy, or move it away to begin anew", True, False
 )
 READ_ONLY = Fault(
-    "the storage cannot be written: make it writable, and the folder of a file; then the same "
-    "command goes on",
-    True,
-    True,
+    "make the storage writable, a file with its folder; then the same command goes on", True, True
 )
 ABSENT = Fault(
     "check that the file and its folder are there and may be read and written", True, False
