@@ -58,9 +58,9 @@ app = typer.Typer(
 Write a study file (what to run, which parameters, how many rounds) and run `surefoot tune`;
 `surefoot recommend` and `surefoot report` show the results at any time.""",
     epilog="""Exit codes: 0 success; 1 no round has a measurement, or stopped before the end (five
-failures in a row, a failed setup or teardown, or a storage that cannot be written), with all
-measurements kept; 2 invalid study
-file, options or input, with nothing created or changed; 130 stopped by Ctrl-C, 143 by SIGTERM, with
+failures in a row, a failed setup or teardown, or a storage that fails), with all measurements kept;
+2 invalid study file, options or input, with nothing created or changed, or a storage that is
+damaged, read-only or not there; 130 stopped by Ctrl-C, 143 by SIGTERM, with
 all measurements kept.""",
 )
 
@@ -323,6 +323,7 @@ def compare(
     aa: Annotated[
         bool, typer.Option("--aa", help="Allow A and B to be the same, to check the measurement.")
     ] = False,
+    given: GivenOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, and no progress.")] = False,
 ) -> None:
     """Measure two configurations: which is better?
@@ -331,7 +332,8 @@ def compare(
     noise and drift, and at any number of pairs. The runs are kept in NAME.compare.jsonl beside the
     study file, and the same command continues after an interruption. In a study with an
     environment, both runs of a pair have the same environment, and typical runs are compared, not
-    the risk.
+    the risk. In a study with given variables, --given has their values for each that has none of
+    its own: default, recommended and name=value,...
     """
     with study_errors():
         from surefoot.tune import compare as compare_settings
@@ -347,6 +349,7 @@ def compare(
             new=new,
             aa=aa,
             quiet=as_json,
+            given=given_texts(given),
         )
         if as_json:
             typer.echo(json.dumps(result.as_dict()))

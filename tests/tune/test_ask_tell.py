@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 import itertools
 import json
@@ -23,7 +24,9 @@ from surefoot.cli import app
 from surefoot.tune.ask_tell.ask_tell import AskTell, NothingToAsk, open_ask_tell
 from surefoot.tune.ask_tell.design import initial_design
 from surefoot.tune.ask_tell.serve import serve_lines
+from surefoot.tune.ask_tell.verbs import Verbs
 from surefoot.tune.running import run
+from surefoot.tune.study.trial_attributes import trial_worker
 from surefoot.tune.study.trials import StudyTrials
 from surefoot.types import InvalidInput, SurefootError
 
@@ -409,6 +412,63 @@ def test_other_numbers_of_the_same_id_are_refused_and_the_same_are_not(write):
     with pytest.raises(InvalidInput, match="got 'p99' of a configuration that failed"):
         study.tell(1, failed="oom", values={"p99": 1})
     assert everything(study) == before
+
+
+OTHERS = {"value": 2, "sem": 0.5, "values": {"p99": 19}, "worker": "b", "failed": "broken"}
+
+
+@pytest.mark.parametrize("option", OTHERS)
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"value": 1, "sem": 0.4, "values": {"p99": 18}, "worker": "a"},
+        {"value": 1, "values": {"p99": 18}},
+        {"failed": "oom", "worker": "a"},
+        {"failed": "oom"},
+    ],
+)
+def test_whatever_else_is_told_of_a_known_id_is_refused(write, told, option):
+    assert OTHERS.keys() == inspect.signature(Verbs.tell).parameters.keys() - {"self", "id"}
+    study = open_ask_tell(write(study=UNITS, more=P99))
+    study.ask()
+    verbs = Verbs(study)
+    first = verbs.tell(0, **told)
+    before = everything(study)
+    with pytest.raises(InvalidInput):
+        verbs.tell(0, **(told | {option: OTHERS[option]}))
+    assert verbs.tell(0, **told) == first
+    assert verbs.tell(0, **{name: one for name, one in told.items() if name != "worker"}) == first
+    assert everything(study) == before
+
+
+def test_a_worker_is_told_with_its_outcome_and_not_later(write):
+    path = write()
+    study = open_ask_tell(path)
+    study.ask(3)
+    study.tell(0, 1.0, worker=" rig 2 ")
+    study.tell(1, 1.0)
+    study.tell(2, failed="oom", worker="rig 2")
+    found = [trial_worker(trial) for trial in study.opened.state().trials][:3]
+    assert found == ["rig 2", None, "rig 2"]
+    assert surefoot("tell", path, 0, 1, "--worker", "rig 2")[0] == 0
+    for id, message in [
+        (0, "trial 0 has the worker 'rig 2' already, which cannot be changed; got the worker 'b'"),
+        (1, "has no worker, which can only be told with its outcome; got the worker 'b': leave it"),
+    ]:
+        code, out = surefoot("tell", path, id, 1, "--worker", "b")
+        assert code == 2
+        assert message in out
+
+
+def test_a_constraint_may_have_the_name_of_an_option(write):
+    study = open_ask_tell(write(more="[constraints]\nsem = { max = 2 }\nworker = { max = 3 }"))
+    study.ask()
+    told = {"value": 1, "sem": 0.5, "values": {"sem": 1, "worker": 2}, "worker": "a"}
+    assert study.tell(0, **told) == study.tell(0, **told)
+    with pytest.raises(InvalidInput, match=r"has sem 0\.5 already"):
+        study.tell(0, **(told | {"sem": 0.25}))
+    with pytest.raises(InvalidInput, match="has worker 2 already"):
+        study.tell(0, **(told | {"values": {"sem": 1, "worker": 1}}))
 
 
 def test_a_message_lists_some_of_many_ids(write):

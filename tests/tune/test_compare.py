@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -220,6 +220,55 @@ def test_standard_errors_are_recorded_shown_and_used(write_study):
         assert comparing(path).result(record.pairs) == first
         pairs = [{k: replace(run, sem=0.0) for k, run in pair.items()} for pair in record.pairs]
         assert comparing(path).result(pairs).probability != first.probability
+
+
+NOT_RECORDED = {"left_behind", "text", "beside"}  # which no decision and no message needs
+
+
+def test_whatever_a_run_reports_is_recorded_and_read_again(write_study):
+    given = {
+        "value": 1.5,
+        "seconds": 0.25,
+        "environment": {"load": 2.0},
+        "constraints": {"p99": 3.0},
+        "sem": 0.5,
+        "worker": "rack 2",
+        "units": {"=": "ms", "p99": "s"},
+        "ended_early": True,
+        "samples": 7,
+    }
+    assert given.keys() | NOT_RECORDED == {one.name for one in fields(Measurement)}
+    run, path = Measurement(**given), write_study()
+    with record_of(path) as record:
+        record.add(0, "a", run, {})
+        record.add(0, "b", FAILED, {})
+    with record_of(path) as record:
+        assert record.pairs == [{"a": run, "b": FAILED}]
+
+
+class OnWorkers(Scripted):
+    """Measures `share` on two workers in turn, of which one is slower; the first runs name none."""
+
+    def measure(self, params, stop):
+        super().measure(params, stop)
+        number = len(self.asked) - 1
+        worker = "" if number < 4 else "ab"[number // 3 % 2]
+        return Measurement(params["share"] + 10.0 * (worker == "b"), 0.1, worker=worker)
+
+
+def test_pairs_on_different_workers_are_pointed_out(write_study):
+    path = write_study()
+    result = run(path, OnWorkers(), pairs=9, all_pairs=True)
+    named = ["" if number < 4 else "ab"[number // 3 % 2] for number in range(18)]
+    different = sum(a != b for a, b in zip(named[::2], named[1::2], strict=True))
+    assert result.on_different_workers == different == 2
+    assert result.as_dict()["on_different_workers"] == different
+    assert result.lines()[-1].startswith(
+        "In 2 of 9 pairs the two runs were on different workers, whose difference is in the pairs'"
+    )
+    with record_of(path) as record:
+        assert comparing(path).result(record.pairs).on_different_workers == different
+    assert not any("worker" in line for line in run(path, Drifting(), new=True).lines())
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])

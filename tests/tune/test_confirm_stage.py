@@ -177,7 +177,16 @@ def test_short_studies_have_no_stage(write_study):
         ("[confirm]\nevery = 1", "confirm.every: got 1, expected a whole number of at least 2"),
         ("[confirm]\ncandidate = 2", "confirm.candidate: unknown key; did you mean `candidates`?"),
         ("[stop]\ngain = 0", "stop.gain: got 0, expected a number strictly between 0 and 1"),
-        ("[stop]\nconfidence = 1.0", "stop.confidence: got 1.0, expected a number strictly"),
+        ("[stop]", "stop.gain: missing; expected a number strictly between 0 and 1"),
+        ("[stop]\nconfidence = 0.9", "stop.gain: missing; expected a number strictly"),
+        (
+            "[confirm]\nshare = 0\ncandidates = 5",
+            "confirm.candidates: given beside share = 0, without which nothing is confirmed",
+        ),
+        (
+            "[stop]\ngain = 0.1\nconfidence = 1.0",
+            "stop.confidence: got 1.0, expected a number strictly",
+        ),
     ],
 )
 def test_wrong_tables_are_refused_in_one_line(write_study, table, message):

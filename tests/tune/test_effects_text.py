@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from datetime import datetime
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from support.study_doubles import Scripted, all_of, trials_of
 from surefoot.integrations.optuna import TIME, WORKER, StudyDrift
@@ -16,7 +21,7 @@ from surefoot.tune.measuring.function_server import _call
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.measuring.printed_value import split_worker
 from surefoot.tune.stopping import Stop
-from surefoot.tune.study.effects_text import drift_line, largest_change
+from surefoot.tune.study.effects_text import drift_line, effect_lines, largest_change
 from surefoot.tune.study.opened_study import open_study
 from surefoot.tune.units import Units
 from surefoot.tune.workers.worker_loop import tune
@@ -37,6 +42,36 @@ def test_the_drift_in_words(minimize, word):
     assert f"the same configuration is 3 ms {word} than before" in tiny  # not 0 %
 
 
+@settings(max_examples=60, deadline=None)
+@given(st.permutations(range(12)), st.booleans())
+def test_a_change_is_named_by_what_divides_the_trials(order, has_clock):
+    mean = np.array([10.0] * 7 + [13.0] * 5)
+    minutes = {number: at for at, number in enumerate(order)}
+    begun = {n: datetime(2026, 3, 1, 13, at) if has_clock else None for n, at in minutes.items()}
+    line = drift_line(StudyDrift(list(order), mean, mean, mean), True, Units("ms"), begun)
+    named = re.search(r"from (?:trial (\d+)|the time of trial (\d+)|\S+ 13:(\d\d):00) on,", line)
+    trial, of, minute = named.groups()
+    assert (minute is None) or has_clock
+    if trial is not None:
+        later = {number for number in order if number >= int(trial)}
+    else:
+        at = int(minute) if of is None else minutes[int(of)]
+        later = {number for number in order if minutes[number] >= at}
+    assert later == set(order[7:])
+
+
+@pytest.mark.slow
+def test_a_change_of_imported_rows_is_named_by_their_time(write_study):
+    path = write_study()
+    rows = [(i, 1.0 + (i >= 12) + 0.01 * (i % 3)) for i in range(24)]
+    shuffled = [rows[i] for i in np.random.default_rng(0).permutation(24)]
+    text = "".join(f"512,0.5,OFF,{y},2026-03-01 {9 + i // 4:02}:{i % 4}0\n" for i, y in shuffled)
+    (path.parent / "runs.csv").write_text(f"size,share,mode,value,time\n{text}")
+    import_table(path, path.parent / "runs.csv")
+    (line,) = [one for one in effect_lines(open_study(path).state()) if "The level" in one]
+    assert "from 2026-03-01 12:00:00 on" in line
+
+
 @pytest.mark.parametrize(
     ("text", "worker", "left"),
     [
@@ -52,9 +87,9 @@ def test_a_printed_worker(text, worker, left):
     assert split_worker(text) == (worker, left)
 
 
-def measured(tmp_path, line: str, **given) -> Measurement | Failure:
+def measured(tmp_path, line: str, **options) -> Measurement | Failure:
     template = CommandTemplate.parse(f"printf {line}")
-    return CommandObjective(template, tmp_path, 30.0, **given).measure({}, Stop())
+    return CommandObjective(template, tmp_path, 30.0, **options).measure({}, Stop())
 
 
 def test_a_command_names_its_worker(tmp_path):

@@ -171,6 +171,78 @@ def test_a_study_without_such_variables_takes_none(write):
         open_ask_tell(path).ask(given={"load": 3})
 
 
+OPTION = ("--given", "load=150")
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory) -> Path:
+    """A study whose best cache depends on the load, and whose command measures that."""
+    path = tmp_path_factory.mktemp("given") / "study.toml"
+    (path.parent / "bench.sh").write_text('awk "BEGIN{print ($1-$2/250-0.1)^2}"\n')
+    path.write_text(STUDY + '[objective]\ncommand = "sh bench.sh {cache} {load}"\n')
+    opened = open_ask_tell(path).opened
+    for number in range(24):
+        params = {"cache": 0.754878 * number % 1.0, "load": 200.0 * (0.618034 * number % 1.0)}
+        value = (params["cache"] - params["load"] / 250.0 - 0.1) ** 2
+        ranges = opened.study_file.distributions
+        opened.study.add_trial(create_trial(params=params, distributions=ranges, value=value))
+    return path
+
+
+@pytest.mark.slow
+def test_what_is_recommended_under_a_value_is_predicted_under_it(measured):
+    best = json.loads(surefoot("recommend", measured, *OPTION, "--json")[1])
+    names = ["recommended", "default", "cache=0.25", "cache=0.25,load=20", "trial 3"]
+    code, out, err = surefoot("predict", measured, *names, *OPTION, "--json")
+    assert (code, err) == (0, "")
+    found = [one["params"] for one in json.loads(out)]
+    assert found[0] == best["params"]
+    assert json.loads(out)[0]["value"] == pytest.approx(best["value"])
+    assert found[1] == {"cache": 0.5, "load": 150.0}
+    assert [one["load"] for one in found[2:4]] == [150.0, 20.0]
+    verbs = Verbs(open_ask_tell(measured))
+    told = verbs.predict([*names[:2], {"cache": 0.25}], {"load": 150})["predictions"]
+    assert [one["params"] for one in told] == found[:3]
+
+
+@pytest.mark.slow
+def test_what_is_recommended_under_a_value_is_compared_under_it(measured):
+    code, out, err = surefoot("compare", measured, "--runs", 8, *OPTION, "--json")
+    assert (code, err) == (0, "")
+    result = json.loads(out)
+    assert result["a"] == {"cache": 0.5, "load": 150.0}
+    assert result["b"]["load"] == 150.0
+    assert result["better"] == "B"
+    told = surefoot("recommend", measured, *OPTION)[1]
+    assert "Measured against the defaults in 7 pairs" in told
+    assert "Measured against" not in surefoot("recommend", measured, "--given", "load=20")[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["predict", "default"], "expected --given load=VALUE, `trial N`"),
+        (["predict", "cache=0.5"], "no value of load"),
+        (["predict", "default", "--given", "load=201"], "load: got '201'"),
+        (["predict", "default", "--given", "day=2"], "got a value of 'day', expected load"),
+        (["predict", "trial 1", *OPTION], "each of the configurations has its own; leave out"),
+        (["predict", "cache=1,load=2", *OPTION], "got a value of load, but each of the conf"),
+        (["compare"], "got 'default' without a value of load"),
+        (["compare", "--a", "trial 1", "--b", "trial 2", *OPTION], "leave out --given load"),
+        (["check", "--config", "trial 1", *OPTION], "leave out --given load"),
+    ],
+)
+def test_a_given_value_that_is_missing_or_idle_is_refused(measured, words, message):
+    code, out, err = surefoot(words[0], measured, *words[1:])
+    assert (code, out) == (2, "")
+    assert message in err
+
+
+def test_each_given_variable_needs_a_value(write):
+    with pytest.raises(InvalidInput, match=r"without a value of machine, .*--given machine=VALUE"):
+        named_setting(StudyFile.load(write(MACHINE)), "default", {"load": 3.0})
+
+
 @pytest.mark.parametrize("name", ["default", "recommended"])
 def test_names_without_a_given_value_are_refused(write, name):
     with pytest.raises(InvalidInput, match="without a value of load"):

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from surefoot.cli import app
@@ -68,6 +70,54 @@ def test_an_improvement_is_kept_in_its_direction(sign):
     pool, runs = sign * random.standard_t(2, 60), sign * (random.standard_t(2, 30) - 5.0)
     assert rules.decide(list(pool), list(runs), 0) == KEEP
     assert rules.decide(list(pool), list(-runs), 0) == DISCARD
+
+
+runs_of = st.lists(st.sampled_from([1.0, 1.25, 1.5, 3.0, 40.0, math.inf]), min_size=1, max_size=9)
+
+
+@settings(max_examples=150, deadline=None)
+@given(runs_of, runs_of, st.sampled_from([(2.0**-30, 0.0), (2.0, 64.0), (2.0**30, -(2.0**20))]))
+def test_a_decision_does_not_depend_on_the_unit(pool, runs, unit):
+    size, zero = unit
+    rules = Rules(pool=5, most=9, proposals=2, error=0.4)
+    other = [[size * one + zero for one in each] for each in (pool * 2, runs)]
+    assert rules.decide(*other, 0) == rules.decide(pool * 2, runs, 0)
+
+
+@pytest.mark.parametrize("numbers", [0, 1, 10, 30])
+@pytest.mark.parametrize("value", [-5.0, 0.0, 0.5, 2.0, 1e9])
+def test_no_proposal_that_works_is_given_up_since_the_incumbent_fails(numbers, value):
+    pool = [1.0 + 0.01 * i for i in range(numbers)] + [math.inf] * (60 - numbers)
+    rules = Rules()
+    for count in range(1, rules.most):
+        assert rules.decide(pool, [value + 1e-3 * i for i in range(count)], 0) != DISCARD
+    if numbers <= 1:
+        assert rules.decide(pool, [value + 1e-3 * i for i in range(40)], 0) == KEEP
+
+
+@pytest.mark.parametrize("printed", ["1", "-5", "0.5"])
+def test_an_incumbent_without_a_number_decides_nothing_and_may_be_mended(bench, printed):
+    def command(incumbent: str, proposal: str) -> tuple[int, list[str]]:
+        given = ["judge", "s.jsonl", "--incumbent", incumbent, "--proposal", proposal]
+        result = CliRunner().invoke(app, [*given, "--runs", "12"])
+        return result.exit_code, result.output.splitlines()
+
+    Path("works").write_text(f"echo {printed}\n")
+    for script in ("exit 3", "echo hi", "exit 3"):
+        Path("broken").write_text(f"{script}\n")
+        code, said = command("sh broken", "sh works")
+        assert code == 1
+        assert len(said) == 6  # a run each, and the error
+        assert said[-1].startswith("incumbent: no number in 5 of 5 runs, the last time: ")
+    assert not any("decision" in line or "proposal" in line for line in _lines("s.jsonl"))
+    Path("broken").write_text("echo 1e6\n")
+    code, said = command("sh broken", "sh works")
+    assert (code, said[-1][:23]) == (0, "keep (proposal 1 of 30,")
+    assert sum(one.get("value") == 1e6 for one in _lines("s.jsonl")) == 12
+
+
+def _lines(file: str) -> list[dict]:
+    return [json.loads(line) for line in Path(file).read_text().splitlines()][1:]
 
 
 @pytest.mark.slow

@@ -12,9 +12,8 @@ import pytest
 from optuna.storages import RDBStorage
 from optuna.storages._rdb import storage as rdb
 
-from surefoot.tune import StudyFile, open_study
+from surefoot.tune import StudyFile, StudyFileError, open_study
 from surefoot.tune.study import optuna_schema
-from surefoot.tune.study.location import StorageFailed
 from surefoot.tune.study.opened_study import create_study
 
 OTHER = [("v3.0.0.d", "storage upgrade"), ("v9.9.9.a", "updating optuna")]
@@ -52,7 +51,7 @@ def test_other_tables_are_refused_as_optuna_does(path, revision, advice):
     assert not optuna_schema.is_current(file)
     before = file.read_bytes()
     for opening in (lambda: create_study(StudyFile.load(path)), lambda: open_study(path)):
-        with pytest.raises(StorageFailed, match=advice):
+        with pytest.raises(StudyFileError, match=advice):
             opening()
     assert file.read_bytes() == before
 

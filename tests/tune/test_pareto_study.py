@@ -81,7 +81,7 @@ def measured(write: Callable[..., Path]) -> OpenedStudy:
         ("[objectives]", 'value = "cost"\n[objectives]', "objective.value: given beside"),
         ("[objectives]", "log = true\n[objectives]", "objective.log: true beside"),
         ("[parameters]", "[repeats]\nmost = 2\n[parameters]", "repeats: given beside"),
-        ("[parameters]", "[stop]\n[parameters]", "stop: given beside"),
+        ("[parameters]", "[stop]\ngain = 0.1\n[parameters]", "stop: given beside"),
         ("[parameters]", "[confirm]\n[parameters]", "confirm: given beside"),
     ],
 )

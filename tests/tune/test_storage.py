@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import json
+import os
 import re
 import sqlite3
 import threading
 import time
 from datetime import datetime
+from pathlib import Path
 
+import numpy as np
 import pytest
 from optuna.distributions import FloatDistribution
+from optuna.exceptions import StorageInternalError
 from optuna.samplers import RandomSampler
 from optuna.trial import TrialState, create_trial
 from sqlalchemy import create_engine
@@ -92,7 +97,37 @@ def test_a_name_of_a_table_that_is_not_text(write_study):
     content = base.read_bytes()
     content = content.replace(b"tabletrial_params", b"table\xb8rial_params")
     base.write_bytes(content.replace(b"CREATE TABLE trial_params", b"CREATE TABLE trial params"))
-    refused(path, "is a damaged SQLite file; restore it from a copy")
+    refused(path, "the storage is damaged: restore it from a copy")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("storage", [("rounds = 8", "rounds = 8"), JOURNAL])
+def test_whatever_is_damaged_is_read_or_refused(write_study, storage):
+    path = write_study(storage)
+    tune(trials_of(path, rounds=3), Scripted(), Stop())
+    (file,) = path.parent.glob("hill.*")
+    whole, messages = file.read_bytes(), []
+    for seed in range(45):
+        random, content = np.random.default_rng(seed), np.frombuffer(whole, np.uint8).copy()
+        at = random.integers(len(content), size=random.integers(1, 40))
+        if seed % 3 == 0:
+            content = content[: at[0] + 1]
+        elif seed % 3 == 1:
+            content[at[0] : at[0] + 20000 : 7] ^= 0x55
+        else:
+            content[at] ^= 1
+        for opening in (lambda: create_study(StudyFile.load(path)), lambda: open_study(path)):
+            for one in path.parent.glob("hill.*"):
+                one.unlink()
+            file.write_bytes(content.tobytes())
+            try:
+                opening().state()
+            except StudyFileError as error:
+                messages.append(str(error))
+    assert len(messages) > 15
+    for message in messages:
+        assert re.search("restore|of study|no study|expected|updating optuna|upgrade", message)
+        assert "is safe" not in message
 
 
 def test_a_storage_is_there_completely_or_not_at_all(write_study, monkeypatch):
@@ -206,6 +241,76 @@ class TestJournal:
         assert time.monotonic() - begun < 1
 
 
+def damage(folder: Path) -> None:
+    file = folder / "damaged.db"
+    with contextlib.closing(sqlite3.connect(file)) as base, base:
+        base.execute("CREATE TABLE x AS SELECT 1 AS y")
+    content = bytearray(file.read_bytes())
+    content[4096:] = b"\x55" * (len(content) - 4096)
+    file.write_bytes(content)
+    with contextlib.closing(sqlite3.connect(file)) as base:
+        base.execute("SELECT y FROM x").fetchall()
+
+
+def foreign_text(folder: Path) -> None:
+    with contextlib.closing(sqlite3.connect(":memory:")) as base:
+        base.execute("SELECT CAST(x'b8' AS TEXT)").fetchall()
+
+
+def no_table(folder: Path) -> None:
+    with contextlib.closing(sqlite3.connect(":memory:")) as base:
+        base.execute("SELECT * FROM trials")
+
+
+def write_read_only(folder: Path) -> None:
+    sqlite3.connect(folder / "read.db").close()
+    with contextlib.closing(sqlite3.connect(f"file:{folder}/read.db?mode=ro", uri=True)) as base:
+        base.execute("CREATE TABLE x (y)")
+
+
+def fill(folder: Path) -> None:
+    with contextlib.closing(sqlite3.connect(folder / "full.db")) as base:
+        base.execute("PRAGMA max_page_count = 1")
+        base.execute("CREATE TABLE x (y)")
+        base.execute("CREATE TABLE z (y)")
+
+
+def lock(folder: Path) -> None:
+    file = folder / "locked.db"
+    with (
+        contextlib.closing(sqlite3.connect(file, isolation_level=None)) as base,
+        contextlib.closing(sqlite3.connect(file, timeout=0)) as other,
+    ):
+        base.execute("BEGIN EXCLUSIVE")
+        other.execute("CREATE TABLE x (y)")
+
+
+def open_nothing(folder: Path) -> None:
+    sqlite3.connect(folder / "absent" / "x.db")
+
+
+def system(number: int):
+    def fail(folder: Path) -> None:
+        raise OSError(number, os.strerror(number))
+
+    return fail
+
+
+RESTORED, WRITABLE = "restore it from a copy, or move it away", "make the storage writable"
+REFUSED = {
+    "damaged": (damage, RESTORED, StudyFileError, False),
+    "a text that is none": (foreign_text, RESTORED, StudyFileError, False),
+    "other tables": (no_table, RESTORED, StudyFileError, False),
+    "read-only": (write_read_only, WRITABLE, StudyFileError, False),
+    "without permission": (system(errno.EACCES), WRITABLE, StudyFileError, False),
+    "of a read-only disk": (system(errno.EROFS), WRITABLE, StudyFileError, False),
+    "absent": (open_nothing, "check that the file and its folder", StudyFileError, False),
+    "gone": (system(errno.ENOENT), "check that the file and its fol", StudyFileError, False),
+    "full": (fill, "no space is left: free some", StorageFailed, True),
+    "of a full disk": (system(errno.ENOSPC), "no space is left: free some", StorageFailed, True),
+    "locked": (lock, "another process holds the storage: wait", StorageFailed, True),
+    "of a broken disk": (system(errno.EIO), "check the disk", StorageFailed, False),
+}
 KINDS = {
     SQLiteFile: "sqlite:///hill.db",
     JournalFile: "journal:///hill.log",
@@ -267,6 +372,27 @@ class TestEachKind:
         for what in (located.opening(), located.readable("a trial")):
             with pytest.raises(StudyFileError, match=f"{re.escape(located.label)}: .* x; "), what:
                 raise ValueError("x")
+
+    @pytest.mark.parametrize("name", REFUSED)
+    def test_each_fault_has_its_advice(self, located, tmp_path, name):
+        do, advice, kind, is_safe = REFUSED[name]
+        with pytest.raises((sqlite3.Error, OSError)) as raised:
+            do(tmp_path)
+        driver = raised.value
+        wrapped = [driver]
+        if isinstance(driver, sqlite3.Error):
+            wrapped += [OperationalError("SELECT", {}, driver), StorageInternalError("failed")]
+            wrapped[-1].__cause__ = wrapped[1]
+        for error in wrapped:
+            with (
+                pytest.raises(kind, match=f"{re.escape(located.label)}: .*{advice}") as caught,
+                located.errors("reading"),
+            ):
+                raise error
+            assert type(caught.value) is kind
+            assert ("what was recorded before is safe" in str(caught.value)) is is_safe
+            with pytest.raises(kind, match=advice), located.opening():
+                raise error
 
     def test_what_is_refused_for_now_is_done_again(self, located, monkeypatch):
         monkeypatch.setattr(OUTAGES, "sleep", lambda seconds: None)

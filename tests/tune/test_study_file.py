@@ -8,6 +8,7 @@ import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
 from surefoot.tune.definition.command_template import CommandTemplate
+from surefoot.tune.definition.contents import Contents
 from surefoot.tune.definition.study_file import StudyFile, StudyFileError
 from surefoot.tune.study import server
 from surefoot.tune.study.opened_study import create_study
@@ -147,6 +148,24 @@ def test_every_section_may_be_missing(tmp_path: Path):
     path.write_text(path.read_text().replace("keep=true", 'command="true"'))
     with pytest.raises(StudyFileError, match=r"parameters: got none, expected at least one"):
         StudyFile.load(path)
+
+
+ON_WITHOUT_A_KEY = {"study", "objective", "parameters", "confirm", "repeats", "pairing"}
+
+
+@pytest.mark.parametrize("table", sorted(Contents.model_fields.keys() - ON_WITHOUT_A_KEY))
+def test_a_table_without_the_key_that_it_is_for_is_refused(tmp_path, table):
+    path = tmp_path / "STUDY.toml"
+    study = 'study = { name = "a", direction = "minimize", rounds = 9 }\n'
+    parameters = "parameters = { x = { type = 'int', low = 1, high = 9, default = 1 } }\n"
+    empty = "[]" if table == "require" else "{}"
+    path.write_text(f"{study}{parameters}{table} = {empty}\n")
+    with pytest.raises(StudyFileError, match=rf": {table}\S*: (missing|got no)"):
+        StudyFile.load(path)
+    if table == "stop":
+        path.write_text(f"{study}{parameters}stop = {{ confidence = 0.9 }}\n")
+        with pytest.raises(StudyFileError, match=r"stop\.gain: missing; expected a number"):
+            StudyFile.load(path)
 
 
 def test_a_function_needs_parameters_that_are_keywords(tmp_path: Path):

@@ -88,7 +88,8 @@ def tell(
 ) -> None:
     """Record the measurement of a configuration that was asked for.
 
-    Telling the same again changes nothing; another value of the same id is refused.
+    Telling the same again changes nothing; another value, standard error or worker of the same id
+    is refused.
     """
     with study_errors():
         value, values = _split(given or [])
@@ -138,14 +139,19 @@ def predict(
             show_default=False,
         ),
     ],
+    given: GivenOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Predict the values of configurations, all objectives, with 95 % credible intervals."""
+    """Predict the values of configurations, all objectives, with 95 % credible intervals.
+
+    In a study with given variables, --given has their values for all that have none of their own:
+    recommended, default and name=value,...
+    """
     with study_errors():
         from surefoot.tune.ask_tell.ask_tell import look_at_ask_tell
 
         opened = look_at_ask_tell(study)
-        found = opened.predict(configurations)
+        found = opened.predict(configurations, given_texts(given))
         if as_json:
             typer.echo(json.dumps([one.as_dict for one in found]))
         else:
@@ -166,6 +172,7 @@ def serve(
     {"verb": "tell", "id": 7, "value": 12.5, "sem": 0.4, "values": {"p99": 18.3}, "worker": "a"}
     {"verb": "tell", "id": 8, "failed": "out of memory"}
     {"verb": "predict", "configurations": [{"threads": 8}]}
+    {"verb": "predict", "configurations": ["recommended"], "given": {"load": 120}}
     {"verb": "status"}
     {"verb": "forget", "ids": [9]}
 

@@ -51,9 +51,10 @@ def judge(
     """Keep or discard a proposed change, with a stated error for all proposals together.
 
     Measures the incumbent, once in a session and again after a change that was kept, and then the
-    proposal until it is known to be better or unlikely to be. Exit code 0: keep it; 3: discard it.
-    The error holds for any noise, as long as the machine does not drift within the session. After
-    an interruption the same command goes on.
+    proposal until it is known to be better or unlikely to be. A run that fails is worse than any
+    other. Exit code 0: keep it; 3: discard it; 1: the first five runs of the incumbent failed, and
+    nothing is decided. The error holds for any noise, as long as the machine does not drift within
+    the session. After an interruption the same command goes on.
     """
     with one_line_errors():
         from surefoot.tune.judging.judge import judge as decide

@@ -9,7 +9,12 @@ from typing import Any
 
 import optuna
 
-from surefoot.tune.comparison.named_settings import NamedSetting, given_values, named_setting
+from surefoot.tune.comparison.named_settings import (
+    NamedSetting,
+    given_values,
+    named_setting,
+    named_settings,
+)
 from surefoot.tune.definition.command_template import shell_notes
 from surefoot.tune.definition.constraint_text import limit_words
 from surefoot.tune.definition.study_file import StudyFile
@@ -104,10 +109,10 @@ def check(
     """
     study_file = StudyFile.load(path)
     check_study(study_file)
-    values = given_values(study_file, given or {}, partly=config is not None)
-    setting = (
-        _first(study_file, values) if config is None else named_setting(study_file, config, values)
-    )
+    if config is None:
+        setting = _first(study_file, given_values(study_file, given or {}))
+    else:
+        (setting,) = named_settings(study_file, [config], given)
     environment, stop = study_file.scheme.environment, Stop(note=lambda: note(STOPPING))
     under: dict[str, Any] = {}
     if environment is not None and not environment.observed:

@@ -15,14 +15,10 @@ from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 from surefoot.integrations.optuna import ENVIRONMENT
 from surefoot.tune.ask_tell.answers import Asked, Prediction, Status, Told
 from surefoot.tune.ask_tell.design import left_of_design
-from surefoot.tune.ask_tell.told_values import Given, result_of
-from surefoot.tune.comparison.named_settings import (
-    configuration_of,
-    given_values,
-    named_setting,
-)
+from surefoot.tune.ask_tell.told_values import Given, ToldOutcome, told_outcome
+from surefoot.tune.comparison.named_settings import given_values, named_settings
 from surefoot.tune.definition.study_file import StudyFile
-from surefoot.tune.measuring.measurement import Failure, Measurement
+from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement
 from surefoot.tune.plain_text import shown
 from surefoot.tune.study import trial_owner
 from surefoot.tune.study.location import NoStudy
@@ -38,6 +34,7 @@ from surefoot.tune.study.trial_attributes import (
     trial_constraints,
     trial_environment,
     trial_sem,
+    trial_worker,
 )
 from surefoot.tune.study.trials import NoTrial, StudyTrials
 from surefoot.types import InvalidInput, SurefootError
@@ -45,6 +42,7 @@ from surefoot.types import InvalidInput, SurefootError
 Result = TypeVar("Result")
 MOST = 1000  # configurations at once
 LISTED = 10  # ids in a message
+_SEM, _WORKER = f"{VALUE}sem", f"{VALUE}worker"  # names that no constraint can have
 
 
 class NothingToAsk(SurefootError):
@@ -123,13 +121,14 @@ class AskTell:
     def tell(self, id: int, value: Given = None, **given: Any) -> Told:
         """Record the outcome of a configuration that was asked for.
 
-        The same outcome may be told again, as after an interruption. The value of a forgotten
+        The same outcome may be told again, as after an interruption, with its worker or without;
+        nothing can be added to it. The value of a forgotten
         configuration is recorded as a trial of its own.
 
         Args:
             id: Id of the configuration, as `ask` gave it.
             value: The measurement, a number or its text; None for a failure.
-            **given: Keywords of `result_of`: `sem`, `values`, `worker` and `failed`.
+            **given: Keywords of `told_outcome`: `sem`, `values`, `worker` and `failed`.
 
         Returns:
             What is recorded.
@@ -139,8 +138,8 @@ class AskTell:
                 value is invalid; nothing is changed then.
             StorageFailed: If the storage cannot be read or written.
         """
-        result = result_of(self.study_file, value, **given)
-        return self._locked(f"recording trial {shown(id)}", partial(self._tell, id, result))
+        told = told_outcome(self.study_file, value, **given)
+        return self._locked(f"recording trial {shown(id)}", partial(self._tell, id, told))
 
     def forget(self, ids: Sequence[int]) -> list[Asked]:
         """Give up configurations that were asked for; others are asked for in their place.
@@ -157,12 +156,18 @@ class AskTell:
         """
         return self._locked("forgetting trials", partial(self._forget, ids))
 
-    def predict(self, configurations: Sequence[str | Mapping[str, Any]]) -> list[Prediction]:
+    def predict(
+        self,
+        configurations: Sequence[str | Mapping[str, Any]],
+        given: Mapping[str, Any] | None = None,
+    ) -> list[Prediction]:
         """Predicted values of configurations, or the risk in a study with an environment.
 
         Args:
             configurations: Each as values by parameter name, or named: `recommended`, `default`,
                 `trial N` or `name=value,...`.
+            given: Values of the given variables of the study, by name, of each configuration
+                without its own.
 
         Returns:
             The predictions, in the order of the configurations.
@@ -172,11 +177,11 @@ class AskTell:
             NotReady: If the study has no measurement yet.
             StorageFailed: If the storage cannot be read.
         """
-        settings = [self._configuration(one) for one in configurations]
+        named = named_settings(self.study_file, configurations, given)
         state = self.opened.state()
         pairing, scheme = Pairing(state), self.study_file.scheme
         several = state.objectives.objectives if scheme.objectives else {}
-        values = [pairing.known(state.belief.assess(params)) for params in settings]
+        values = [pairing.known(state.belief.assess(one.params)) for one in named]
         return [
             Prediction(
                 value,
@@ -207,20 +212,13 @@ class AskTell:
             asked=tuple(Asked.of(one) for one in state.trials if is_asked(one)),
         )
 
-    def _configuration(self, given: object) -> dict[str, Any]:
-        if isinstance(given, str):
-            return named_setting(self.study_file, given).params
-        if not isinstance(given, Mapping):
-            raise InvalidInput(f"got the configuration {shown(given)}, expected values by name")
-        return configuration_of(self.study_file, {str(n): f"{one}" for n, one in given.items()})
-
-    def _tell(self, id: object, result: Measurement | Failure) -> Told:
+    def _tell(self, id: object, told: ToldOutcome) -> Told:
         trials = self.opened.read().trials
         trial = _standing_for(self._trial(trials, id), trials)
         if is_interrupted(trial) and ASKED in trial.user_attrs:
             trial = self._begun_anew(trial)
         if trial.state.is_finished():
-            return self._told_before(trial, result)
+            return self._told_before(trial, told)
         if not is_asked(trial):
             raise InvalidInput(
                 f"trial {shown(id)} is being measured by another program, expected one that "
@@ -228,14 +226,19 @@ class AskTell:
             )
         began = trial.datetime_start or datetime.now()
         seconds = (datetime.now() - began).total_seconds()
-        self.trials.record(trial, replace(result, seconds=seconds))
+        self.trials.record(trial, replace(told.result, seconds=seconds), told.worker)
         state = self.opened.read()
         return Told.of(state.trials[trial.number], state.finished, self.trials.planned(state))
 
-    def _told_before(self, trial: FrozenTrial, result: Measurement | Failure) -> Told:
-        before, there, told = Told.of(trial, *self._progress()), _recorded(trial), _texts(result)
-        for name, now in told.items():
+    def _told_before(self, trial: FrozenTrial, told: ToldOutcome) -> Told:
+        before, there = Told.of(trial, *self._progress()), _texts(_recorded(trial))
+        for name, now in _texts(told).items():
             if (had := there.get(name)) != now:
+                if name == _WORKER and had is None:
+                    raise InvalidInput(
+                        f"trial {before.id} has no worker, which can only be told with its outcome;"
+                        f" got {now}: leave it out"
+                    )
                 raise InvalidInput(
                     f"trial {before.id} has {had or f'no {name}'} already, which cannot be "
                     f"changed; got {now}"
@@ -376,21 +379,29 @@ def _listed(ids: Sequence[int]) -> str:
     return ", ".join(map(str, ids[:LISTED])) + more
 
 
-def _recorded(trial: FrozenTrial) -> dict[str, str]:
-    """What a finished trial was told, as `_texts`."""
+def _recorded(trial: FrozenTrial) -> ToldOutcome:
+    """What a finished trial was told."""
+    worker = trial_worker(trial) or ""
     if trial.value is None:
-        return _texts(Failure(failure_reason(trial), "", 0.0))
+        return ToldOutcome(Failure(failure_reason(trial), "", 0.0), worker)
     environment, sem = trial_environment(trial), trial_sem(trial) or 0.0
-    return _texts(Measurement(trial.value, 0.0, environment, "", trial_constraints(trial), sem))
+    constraints = trial_constraints(trial)
+    return ToldOutcome(Measurement(trial.value, 0.0, environment, "", constraints, sem), worker)
 
 
-def _texts(result: Measurement | Failure) -> dict[str, str]:
-    """Each number of a measurement, or the reason of a failure, in words by name."""
+def _texts(told: ToldOutcome) -> dict[str, str]:
+    """All that was told, in words by name: each number or the reason, and the worker if any."""
+    result, worker = told.result, {_WORKER: f"the worker {shown(told.worker)}"}
+    named = worker if told.worker else {}
     if isinstance(result, Failure):
-        return {"": f"a failure, {result.reason}"}
-    others = {"sem": result.sem, **result.constraints, **(result.environment or {})}
-    named = {name: f"{name} {_text(one)}" for name, one in others.items()}
-    return {"": f"the value {_text(result.value)}", **named}
+        return {VALUE: f"a failure, {result.reason}", **named}
+    others = {**result.constraints, **(result.environment or {})}
+    return {
+        VALUE: f"the value {_text(result.value)}",
+        _SEM: f"sem {_text(result.sem)}",
+        **{name: f"{name} {_text(one)}" for name, one in others.items()},
+        **named,
+    }
 
 
 def _text(number: float) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
 
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.measurement import (
@@ -21,6 +23,25 @@ from surefoot.tune.plain_text import shown, storable
 from surefoot.types import InvalidInput
 
 Given = float | str | None
+
+
+@dataclass(frozen=True)
+class ToldOutcome:
+    """All that was told of a configuration.
+
+    Args:
+        result: The measurement, or why there is none.
+        worker: Name of who or what measured; empty if it was not told.
+    """
+
+    result: Measurement | Failure
+    worker: str = ""
+
+
+def told_outcome(study_file: StudyFile, value: Given, **given: Any) -> ToldOutcome:
+    """All that was told of a configuration, checked; see `result_of`."""
+    result = result_of(study_file, value, **given)
+    return ToldOutcome(result, _worker(given.get("worker", "")))
 
 
 def result_of(
@@ -40,7 +61,7 @@ def result_of(
         sem: Its standard error, 0 where it is unknown.
         values: Each further objective and constraint, and each variable of an observed
             environment, by name.
-        worker: Name of who or what measured.
+        worker: Name of who or what measured, of a failure too.
         failed: Why there is no measurement; empty if there is one.
 
     Returns:
@@ -60,22 +81,23 @@ def result_of(
     for what, text in (("worker", worker), ("failed", failed)):
         if not isinstance(text, str):
             raise InvalidInput(f"{what}: got {shown(text)}, expected a text")
+    unit = study_file.objective.unit or ""
+    error = _number("sem", sem, unit)
     if failed.strip():
         if value is not None:
             raise InvalidInput(
                 f"got the value {shown(value)} of a configuration that failed, expected one of "
                 "the two"
             )
-        if given:
+        if beside := [*given, *["sem"] * (error != 0.0)]:
             raise InvalidInput(
-                f"got {', '.join(map(shown, given))} of a configuration that failed, expected no "
+                f"got {', '.join(map(shown, beside))} of a configuration that failed, expected no "
                 "values beside the reason"
             )
         return outcome(failed, "", 0.0)
     if value is None:
         raise InvalidInput("got no value, expected a number, or `failed` with the reason")
-    unit = study_file.objective.unit or ""
-    number, error = _number("value", value, unit), _number("sem", sem, unit)
+    number = _number("value", value, unit)
     if error < 0.0:
         raise InvalidInput(f"sem: got {shown(sem)}, expected a standard error of at least 0")
     for name in (*study_file.reported, *observed):
@@ -89,15 +111,18 @@ def result_of(
     found = ObservedVariables(observed).check(seen, "") if observed else None
     if isinstance(found, str):
         raise InvalidInput(found)
-    name = storable(worker).strip()[:WORKER_CHARACTERS]
     result: Measurement | Failure = Measurement(
-        number, 0.0, found, constraints=constraints, sem=error, worker=name
+        number, 0.0, found, constraints=constraints, sem=error, worker=_worker(worker)
     )
     if study_file.objective.log:
         result = positive(result)
     if isinstance(result, Failure):
         raise InvalidInput(result.reason)
     return result
+
+
+def _worker(text: str) -> str:
+    return storable(text).strip()[:WORKER_CHARACTERS]
 
 
 def _number(name: str, given: object, unit: str = "") -> float:

@@ -28,8 +28,7 @@ class Verbs:
 
         `given` has the value of each given variable of the study, by name.
         """
-        if given is not None and not isinstance(given, Mapping):
-            raise InvalidInput(f"given: got {shown(given)}, expected values by name")
+        _check_given(given)
         return {"configurations": [one.as_dict() for one in self.study.ask(count, given)]}
 
     def tell(
@@ -51,16 +50,20 @@ class Verbs:
         told = self.study.tell(id, value, sem=sem, values=values, worker=worker, failed=failed)
         return told.as_dict()
 
-    def predict(self, configurations: list[str | dict[str, Any]]) -> dict[str, Any]:
+    def predict(
+        self, configurations: list[str | dict[str, Any]], given: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
         """Predict the values of configurations, with 95 % credible intervals.
 
-        Each is "recommended", "default", "trial N", or values by parameter name.
+        Each is "recommended", "default", "trial N", or values by parameter name. `given` has the
+        value of each given variable of the study, by name, where a configuration has none.
         """
         if isinstance(configurations, str) or not isinstance(configurations, Sequence):
             raise InvalidInput(
                 f"configurations: got {shown(configurations)}, expected a list of them"
             )
-        found = self.study.predict(configurations)
+        _check_given(given)
+        found = self.study.predict(configurations, given)
         return {"predictions": [one.as_dict for one in found]}
 
     def status(self) -> dict[str, Any]:
@@ -107,3 +110,8 @@ class Verbs:
             if name not in given and one.default is one.empty:
                 raise InvalidInput(f"{verb}: got no {name!r}")
         return do(**given)
+
+
+def _check_given(given: object) -> None:
+    if given is not None and not isinstance(given, Mapping):
+        raise InvalidInput(f"given: got {shown(given)}, expected values by name")

@@ -29,7 +29,7 @@ from surefoot.tune.comparison.comparison_file import (
     recorded_runs,
 )
 from surefoot.tune.comparison.measured_limits import measured_limits
-from surefoot.tune.comparison.named_settings import NamedSetting, first_setting, named_setting
+from surefoot.tune.comparison.named_settings import NamedSetting, first_setting, named_settings
 from surefoot.tune.comparison.paired_test import PairedTest
 from surefoot.tune.definition.constraint_text import beyond_text
 from surefoot.tune.definition.study_file import StudyFile
@@ -166,6 +166,7 @@ def compare(
     aa: bool = False,
     quiet: bool = False,
     console: Console | None = None,
+    given: Mapping[str, Any] | None = None,
 ) -> Comparison:
     """Measure two configurations in pairs, in random order, until one is better.
 
@@ -189,6 +190,8 @@ def compare(
         aa: Whether both may be the same configuration, to check the measurement itself.
         quiet: Show no progress.
         console: Where to show the progress, by default standard output.
+        given: Values of the given variables of the study, by name, of `"default"`, `"recommended"`
+            and each `"name=value,..."` without its own.
 
     Returns:
         Which is better, by how much, and how many runs are missing.
@@ -206,8 +209,8 @@ def compare(
     checks.count("slices", slices)
     checks.probability("confidence", confidence)
     study_file = StudyFile.load(path)
-    first = named_setting(study_file, first_setting(study_file) if a is None else a)
-    second = named_setting(study_file, b)
+    names = first_setting(study_file) if a is None else a, b
+    first, second = named_settings(study_file, names, given)
     if first.params == second.params and not aa:
         raise InvalidInput(
             f"{SAME} ({_params(first.params, study_file.units)}): choose different ones, or use "
@@ -251,7 +254,8 @@ def measured_verdict(study_file: StudyFile, best: dict[str, Any]) -> str:
     Returns:
         The verdict so far; empty where these two have not been compared.
     """
-    defaults = study_file.defaults
+    given = study_file.scheme.given
+    defaults = study_file.defaults_under({n: one for n, one in best.items() if n in given})
     if defaults is None:
         return ""
     settings = NamedSetting("default", defaults), NamedSetting("recommended", best)

@@ -71,6 +71,7 @@ class Comparison:
         unit: Unit of the values, empty if the study file has none.
         objective: Name of the value, where the study has several objectives.
         further: The comparisons of the other objectives by name.
+        on_different_workers: Pairs whose two runs named different workers.
     """
 
     a: dict[str, Any]
@@ -93,6 +94,7 @@ class Comparison:
     unit: str = ""
     objective: str = ""
     further: Mapping[str, Comparison] = field(default_factory=dict)
+    on_different_workers: int = 0
 
     @property
     def broken(self) -> tuple[str, ...]:
@@ -128,11 +130,12 @@ class Comparison:
 
     def lines(self) -> list[str]:
         """The result in words, of each objective where there are several."""
-        own = self._lines()
+        own, workers = self._lines(), self._workers()
         if not self.objective:
-            return own
-        each = [(self.objective, own), *((n, one.lines()) for n, one in self.further.items())]
-        return [line for name, found in each for line in (f"{name}:", *(f"  {x}" for x in found))]
+            return own + workers
+        each = [(self.objective, own), *((n, one._lines()) for n, one in self.further.items())]
+        named = [line for name, found in each for line in (f"{name}:", *(f"  {x}" for x in found))]
+        return named + workers
 
     def _lines(self) -> list[str]:
         level = f"{100 * self.confidence:g} % confidence"
@@ -160,6 +163,16 @@ class Comparison:
         if self.ahead is None and self.pairs:
             lines.append(self._missing())
         return lines
+
+    def _workers(self) -> list[str]:
+        """What the difference between workers adds to the noise of the pairs, if anything."""
+        if not self.on_different_workers:
+            return []
+        return [
+            f"In {self.on_different_workers} of {self.pairs} pairs the two runs were on different "
+            "workers, whose difference is in the pairs' noise: with all runs on one worker, fewer "
+            "pairs decide and the interval is narrower."
+        ]
 
     def _outliers(self, mean: float) -> str:
         opposite = self.difference is not None and mean * self.difference.estimate < 0
@@ -260,7 +273,14 @@ def comparison_of(
         confidence=confidence,
         stopped=stopped,
         limits=measured_limits(limits or {}, complete, confidence),
+        on_different_workers=sum(map(_on_different_workers, complete)),
     )
+
+
+def _on_different_workers(pair: Mapping[str, Run]) -> bool:
+    """Whether both runs of a pair have named their workers, and these differ."""
+    named = {run.worker for run in pair.values() if isinstance(run, Measurement)} - {""}
+    return len(named) > 1
 
 
 @dataclass(frozen=True)

@@ -63,6 +63,8 @@ class ComparisonRecord:
                 line["ended early"] = True
             if result.samples:
                 line["samples"] = result.samples
+            if result.worker:
+                line["worker"] = result.worker
             if VALUE in result.units:
                 line["unit"] = result.units[VALUE]
             if result.constraints:
@@ -217,7 +219,9 @@ def _result(line: dict[str, Any]) -> Measurement | Failure:
             environment,
             constraints=constraints,
             sem=sem,
+            worker=_of(str, line.get("worker", "")),
             units=units,
+            ended_early=_of(bool, line.get("ended early", False)),
             samples=_count(line.get("samples", 0)),
         )
     reason, output = _of(str, line["failure"]), _of(str, line["output"])

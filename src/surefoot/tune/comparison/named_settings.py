@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,10 +27,12 @@ class NamedSetting:
     Args:
         name: The name, such as `recommended`.
         params: Values of all parameters, in the order of the study file.
+        under: Given variables of the study that have no value in the name.
     """
 
     name: str
     params: dict[str, Any]
+    under: frozenset[str] = frozenset()
 
 
 def first_setting(study_file: StudyFile) -> str:
@@ -72,6 +74,36 @@ def given_values(
     return values
 
 
+def named_settings(
+    study_file: StudyFile,
+    names: Iterable[str | Mapping[str, Any]],
+    given: Mapping[str, Any] | None = None,
+) -> list[NamedSetting]:
+    """The configurations that names stand for, all under the same given values.
+
+    Args:
+        study_file: The checked study file.
+        names: Each as in `named_setting`, or values by parameter name.
+        given: Values of given variables, or texts that stand for them, by name, of all
+            configurations that do not have their own.
+
+    Returns:
+        The configurations.
+
+    Raises:
+        InvalidInput: As by `named_setting`, or if no configuration uses one of the given values.
+        NotReady: If the study has no measurement to recommend from.
+    """
+    values = given_values(study_file, given or {}, partly=True)
+    found = [_named(study_file, one, values) for one in names]
+    if idle := [name for name in values if not any(name in one.under for one in found)]:
+        raise InvalidInput(
+            f"{study_file.path.name}: got a value of {idle[0]}, but each of the configurations has "
+            f"its own; leave out --given {idle[0]}"
+        )
+    return found
+
+
 def named_setting(
     study_file: StudyFile, name: str, given: Mapping[str, Any] | None = None
 ) -> NamedSetting:
@@ -80,7 +112,8 @@ def named_setting(
     Args:
         study_file: The checked study file.
         name: `default`, `recommended`, `trial N` or `name=value,...` with all parameters.
-        given: Values of the given variables, for `default` and `recommended`.
+        given: Values of given variables by name, for those that the name has no value of: all for
+            `default` and `recommended`, none for `trial N`.
 
     Returns:
         The configuration.
@@ -90,32 +123,51 @@ def named_setting(
             does not fit its parameter.
         NotReady: If the study has no measurement to recommend from.
     """
-    name, under = name.strip(), given or {}
-    name = _GUESSED.get(name, name)
-    if study_file.scheme.given and not under and name in ("default", "recommended"):
+    return _named(study_file, name, given or {})
+
+
+def _named(
+    study_file: StudyFile, given_name: str | Mapping[str, Any], under: Mapping[str, Any]
+) -> NamedSetting:
+    scheme, space = study_file.scheme, study_file.space
+    if not isinstance(given_name, str):
+        if not isinstance(given_name, Mapping):
+            raise InvalidInput(
+                f"got the configuration {shown(given_name)}, expected values by name"
+            )
+        texts = {str(name): f"{one}" for name, one in given_name.items()}
+        params = configuration_of(study_file, texts, under)
+        return NamedSetting("", space.restricted(params), frozenset(scheme.given) - texts.keys())
+    name = given_name.strip()
+    name, free = _GUESSED.get(name, name), frozenset(scheme.given)
+    missing = [one for one in scheme.given if one not in under]
+    if missing and name in ("default", "recommended"):
+        options = " ".join(f"--given {one}=VALUE" for one in missing)
         raise InvalidInput(
-            f"{study_file.path.name}: got {name!r} without a value of "
-            f"{', '.join(study_file.scheme.given)}, under which it is measured; expected "
-            "`trial N` or `name=value,...` with all of them"
+            f"{study_file.path.name}: got {name!r} without a value of {', '.join(missing)}, under "
+            f"which it is measured; expected {options}, `trial N` or `name=value,...` with all of "
+            "them"
         )
     if name == "default":
-        params = study_file.defaults_under(under)
-        if params is None:
+        defaults = study_file.defaults_under(under)
+        if defaults is None:
             raise InvalidInput(
                 f"{study_file.path.name}: the parameters have no `default`, expected {FORMS}"
             )
+        params = defaults
     elif name == "recommended":
         params = _recommended(study_file, under)
     elif (found := _TRIAL.fullmatch(name)) and not (
         "=" in name and "trial" in study_file.parameters
     ):
-        params = _trial(study_file, int(found[1]))
+        params, free = _trial(study_file, int(found[1])), frozenset()
         name = f"trial {int(found[1])}"
     elif "=" in name:
-        params = _parse(study_file, name)
+        texts = _parse(study_file, name)
+        params, free = configuration_of(study_file, texts, under), free - texts.keys()
     else:
         raise InvalidInput(f"got the configuration {shown(name)}, expected {FORMS}")
-    return NamedSetting(name, study_file.space.restricted(params))
+    return NamedSetting(name, space.restricted(params), free)
 
 
 def _recommended(study_file: StudyFile, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -137,8 +189,8 @@ def _trial(study_file: StudyFile, number: int) -> dict[str, Any]:
     return params
 
 
-def _parse(study_file: StudyFile, text: str) -> dict[str, Any]:
-    """Values of all parameters in `name=value,name=value`; before a parameter, spaces will do."""
+def _parse(study_file: StudyFile, text: str) -> dict[str, str]:
+    """The texts in `name=value,name=value` by name; before a parameter, spaces will do."""
     given: dict[str, str] = {}
     names = "|".join(map(re.escape, study_file.space.scales))
     for part in re.split(rf"{_NEXT_NAME}|\s+(?=(?:{names})\s*=)", text):
@@ -146,15 +198,18 @@ def _parse(study_file: StudyFile, text: str) -> dict[str, Any]:
         if name in given:
             raise InvalidInput(f"{name}: given twice, expected one value")
         given[name] = value
-    return configuration_of(study_file, given)
+    return given
 
 
-def configuration_of(study_file: StudyFile, given: Mapping[str, str]) -> dict[str, Any]:
+def configuration_of(
+    study_file: StudyFile, given: Mapping[str, str], under: Mapping[str, Any]
+) -> dict[str, Any]:
     """The configuration of values in text.
 
     Args:
         study_file: The checked study file.
         given: A text for each active parameter, by name.
+        under: Values of given variables, where there is no text.
 
     Returns:
         Values by parameter name.
@@ -172,6 +227,7 @@ def configuration_of(study_file: StudyFile, given: Mapping[str, str]) -> dict[st
                 f"{shown(text)}: {shown(name)} is not a parameter, expected {', '.join(known)}"
             )
         params[name] = _value(value, name, space)
+    params = {**under, **params}
     active = space.active(params)
     if missing := [name for name in active if name not in params]:
         raise InvalidInput(

@@ -42,6 +42,12 @@ from surefoot.tune.definition.section import InvalidKey, Section
 from surefoot.tune.plain_text import shown
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+_LINES = {  # tables that say nothing without a line
+    "parameters": "parameter",
+    "objectives": "objective",
+    "constraints": "constraint",
+    "require": "rule",
+}
 
 
 class Contents(Section):
@@ -95,8 +101,10 @@ class Contents(Section):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if not self.parameters:
-            raise InvalidKey("parameters", "got none, expected at least one parameter")
+        for name, line in _LINES.items():
+            if name in self.model_fields_set and not getattr(self, name):
+                optional = "" if name == "parameters" else ", or no such table"
+                raise InvalidKey(name, f"got none, expected at least one {line}{optional}")
         self._check_objectives()
         self._check_defaults(self._checked_space())
         self._check_scheme()

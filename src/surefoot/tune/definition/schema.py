@@ -189,6 +189,12 @@ class ConfirmSection(Section):
     def _check(self) -> Self:
         if self.every == 1:
             raise self.invalid("every", self.every)
+        if self.share == 0.0 and "candidates" in self.model_fields_set:
+            raise InvalidKey(
+                "candidates",
+                "given beside share = 0, without which nothing is confirmed; expected one of the "
+                "two",
+            )
         return self
 
 
@@ -223,7 +229,7 @@ class PairingSection(Section):
 class StopSection(Section):
     """`[stop]`: when the search ends before its last round."""
 
-    gain: Share = 0.01
+    gain: Share  # without a default: it is what ends a search
     confidence: Share = 0.95
 
 

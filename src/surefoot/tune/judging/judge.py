@@ -11,8 +11,13 @@ from surefoot.tune.definition.command_template import CommandTemplate, InvalidCo
 from surefoot.tune.judging.session import UNDECIDED, Session
 from surefoot.tune.measuring.command_objective import CommandObjective
 from surefoot.tune.measuring.measurement import Measurement
+from surefoot.tune.plain_text import printable
 from surefoot.tune.stopping import Stop, stop_on_signals
-from surefoot.types import InvalidInput
+from surefoot.types import InvalidInput, SurefootError
+
+
+class IncumbentFailed(SurefootError):
+    """The incumbent cannot be measured."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +71,8 @@ def judge(
 
     Raises:
         InvalidInput: If a command cannot be run, the session is another one, or over.
+        IncumbentFailed: If the first five runs of the incumbent fail; nothing is decided, and the
+            same session measures it anew.
         KeyboardInterrupt: At Ctrl-C; the runs are kept, and the same call goes on.
     """
     folder = Path.cwd()
@@ -80,8 +87,7 @@ def judge(
         commands[key] = CommandObjective(template, folder, None)
     opened, stop = Session.open(Path(session), rules), Stop()
     with stop_on_signals(stop):
-        while len(opened.pool) < opened.rules.pool:
-            _measure(opened, commands, "incumbent", stop, note)
+        _measure_incumbent(opened, commands, stop, note)
         opened.propose(proposal)
         while (decision := opened.decide()) == UNDECIDED:
             _measure(opened, commands, "proposal", stop, note)
@@ -92,19 +98,40 @@ def judge(
     return Judgement(decision, len(runs), failed, number, stated.proposals, stated.error)
 
 
+def _measure_incumbent(
+    session: Session,
+    commands: dict[str, CommandObjective],
+    stop: Stop,
+    note: Callable[[str], None],
+) -> None:
+    """Complete the runs of the incumbent, unless it has given no number in several."""
+    if session.lacks_incumbent:  # of an earlier call: its command, or what it needs, is mended now
+        session.record({"incumbent": "measured anew"})
+    while len(session.pool) < session.rules.pool:
+        reason = _measure(session, commands, "incumbent", stop, note)
+        if session.lacks_incumbent:
+            raise IncumbentFailed(
+                f"incumbent: no number in {len(session.pool)} of {len(session.pool)} runs, the "
+                f"last time: {printable(reason)}; nothing was decided, and once that is mended the "
+                "same session measures the incumbent anew"
+            )
+
+
 def _measure(
     session: Session,
     commands: dict[str, CommandObjective],
     of: str,
     stop: Stop,
     note: Callable[[str], None],
-) -> None:
+) -> str:
+    """Record a run; returns why it gave no number, empty if it gave one."""
     if stop.requested:
         raise KeyboardInterrupt
     result = commands[of].measure({}, stop)
     if isinstance(result, Measurement):
         session.record({"of": of, "value": result.value})
         note(f"{of}: {result.value:.6g}")
-    else:
-        session.record({"of": of, "value": None, "failure": result.reason})
-        note(f"{of}: failed, {result.reason}")
+        return ""
+    session.record({"of": of, "value": None, "failure": result.reason})
+    note(f"{of}: failed, {result.reason}")
+    return result.reason

@@ -89,11 +89,11 @@ def evidence(
         ends = _moved(_quantiles(is_pool, slot), IMPROVEMENTS)
         capitals += np.log((len(known) + 1) * (ends[1] - ends[0]))
         known, is_pool = np.insert(known, slot, run), np.insert(is_pool, slot, False)
-        at = (run - center) / scale
-        if math.isfinite(at):
-            ratio += 1.5 * math.log((2.0 + at**2) / (2.0 + (at + sought) ** 2))
-        else:  # a failure is no improvement
+        at = _deviation(run, center, scale)
+        if not math.isfinite(run):  # a failure is no improvement
             ratio -= math.inf
+        elif math.isfinite(at):  # otherwise most runs of the incumbent fail, and this one did not
+            ratio += 1.5 * math.log((2.0 + at**2) / (2.0 + (at + sought) ** 2))
         top = float(capitals.max())
         mean = top + math.log(float(np.exp(capitals - top).mean()))
         found.append(Evidence(mean, ratio))
@@ -101,14 +101,25 @@ def evidence(
 
 
 def center_and_scale(pool: Floats) -> tuple[float, float]:
-    """Median of the finite runs, and the scale of Student-t noise with 2 degrees of freedom."""
-    finite = pool[np.isfinite(pool)]
-    if not len(finite):
-        return 0.0, 1.0
-    center = float(np.median(finite))
-    deviations = np.abs(finite - center)
+    """Median, and the scale of Student-t noise with 2 degrees of freedom.
+
+    Failures are infinite and count as the worst runs: they make both larger, and the median
+    infinite where half of the runs have failed. The scale is 0 where all others are equal.
+    """
+    center = float(np.median(pool))
+    if not math.isfinite(center):
+        return center, 0.0
+    deviations = np.abs(pool - center)
     scale = float(np.median(deviations)) / math.sqrt(2.0 / 3.0)
-    return center, scale or float(deviations.max()) or 1.0
+    return center, scale or float(deviations[np.isfinite(deviations)].max())
+
+
+def _deviation(run: float, center: float, scale: float) -> float:
+    """A run in scales of the noise; one scale if it differs from runs that are all equal."""
+    difference = run - center
+    if scale or not math.isfinite(difference):
+        return difference / (scale or 1.0)
+    return float(np.sign(difference))
 
 
 def _quantiles(is_pool: NDArray[np.bool_], slot: int) -> Floats:

@@ -15,6 +15,7 @@ from surefoot.tune.plain_text import shown
 from surefoot.types import InvalidInput
 
 KEEP, DISCARD, UNDECIDED = "keep", "discard", "undecided"
+MOST_FAILED = 5  # runs of an incumbent without a number, before it is no incumbent
 
 
 @dataclass(frozen=True)
@@ -151,6 +152,11 @@ class Session:
             )
         self.record({"proposal": proposal})
 
+    @property
+    def lacks_incumbent(self) -> bool:
+        """Whether the incumbent was run several times and never gave a number."""
+        return len(self.pool) >= MOST_FAILED and not any(map(math.isfinite, self.pool))
+
     def decide(self) -> str:
         """The decision about the proposal, given its runs."""
         return self.rules.decide(self.pool, self.runs, len(self.decisions))
@@ -172,6 +178,8 @@ class Session:
             ):  # its runs were selected: the new incumbent has fresh ones
                 self.pool = []
             self.proposal, self.runs = "", []
+        elif "incumbent" in event:  # its runs say nothing of it: none gave a number
+            self.pool = []
         elif "proposal" in event:
             self.proposal = event["proposal"]
         else:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
+from optuna.trial import FrozenTrial
 
+from surefoot.integrations.optuna import TIME
 from surefoot.tune.plain_text import printable
 from surefoot.tune.study.pairing import Pairing
 from surefoot.tune.study.state import StudyState
@@ -23,7 +26,8 @@ def effect_lines(state: StudyState) -> tuple[str, ...]:
     study_file, model, params = state.study_file, state.belief, state.recommendation.params
     lines, minimize = [], study_file.study.direction == "minimize"
     if (drift := model.drift(params)) is not None:
-        lines.append(drift_line(drift, minimize, study_file.units))
+        begun = {trial.number: _clock(trial) for trial in state.trials}
+        lines.append(drift_line(drift, minimize, study_file.units, begun))
     if workers := model.workers(params):
         average = float(model.predict([params])[0][0])
         lines.append(_workers_line(workers, average, study_file.units))
@@ -32,24 +36,48 @@ def effect_lines(state: StudyState) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def drift_line(drift: StudyDrift, minimize: bool, units: Units) -> str:
+def drift_line(
+    drift: StudyDrift,
+    minimize: bool,
+    units: Units,
+    begun: Mapping[int, datetime | None] | None = None,
+) -> str:
     """The largest change over time, and what predictions are for.
 
     Args:
         drift: One configuration at the times of the trials.
         minimize: Whether larger values are worse.
         units: Unit of the values.
+        begun: When each trial began, by its number; None where that is not known by a clock.
+
+    Returns:
+        A sentence or two.
     """
     split, before, after = largest_change(drift.mean)
     worse = "worse" if (after > before) is minimize else "better"
     ends = float(drift.mean.min()), float(drift.mean.max())
     return (
-        f"The level of the measurements changed during the study: from trial {drift.trials[split]} "
-        f"on, the same configuration is {_change(before, after, units)} {worse} than before. Over "
+        f"The level of the measurements changed during the study: from "
+        f"{_since(drift.trials, split, begun or {})} on, the same configuration is "
+        f"{_change(before, after, units)} {worse} than before. Over "
         f"all trials, the recommended one is predicted between {ends[0]:.5g} and "
         f"{units.of_value(f'{ends[1]:.5g}')}; this drift is taken out, and predictions are for the "
         f"latest trial."
     )
+
+
+def _since(trials: Sequence[int], split: int, begun: Mapping[int, datetime | None]) -> str:
+    """Where a change is, in words: a trial, or a time where numbers are not in order of time."""
+    first = trials[split]
+    if max(trials[:split]) < min(trials[split:]):
+        return f"trial {min(trials[split:])}"
+    at = begun.get(first)
+    return f"the time of trial {first}" if at is None else f"{at:%Y-%m-%d %H:%M:%S}"
+
+
+def _clock(trial: FrozenTrial) -> datetime | None:
+    """When a trial began; None where the study counts time by a clock of its own, or not at all."""
+    return None if TIME in trial.user_attrs else trial.datetime_start
 
 
 def largest_change(values: np.ndarray) -> tuple[int, float, float]:

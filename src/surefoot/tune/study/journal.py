@@ -11,6 +11,8 @@ from optuna.storages.journal import JournalFileBackend
 from optuna.study import StudyDirection
 
 from surefoot.tune import system
+from surefoot.tune.study.location import UNREADABLE
+from surefoot.tune.study.storage_faults import DAMAGED
 from surefoot.tune.study.stored_file import StoredFile
 
 FIRST_LINE = 1_000_000  # bytes, more than the first line of a journal has
@@ -34,7 +36,11 @@ class JournalFile(StoredFile):
             record = json.loads(first) if first.endswith(b"\n") else None
             if not isinstance(record, dict) or not isinstance(record.get("op_code"), int):
                 raise ValueError("its first line is not one of a journal")
-        return JournalStorage(JournalFileBackend(str(self.file), JournalLock(self.file)))
+        try:
+            return JournalStorage(JournalFileBackend(str(self.file), JournalLock(self.file)))
+        except UNREADABLE as error:  # in a line after the first, which is one of a journal
+            reason = f"{self.label}: cannot be opened: {self.reason(error)}"
+            raise self.error(f"{reason}; {DAMAGED.advice}") from None
 
 
 class JournalLock:

@@ -17,12 +17,13 @@ from optuna.trial import FrozenTrial
 
 from surefoot.tune.definition.study_file import StudyFile, StudyFileError
 from surefoot.tune.study.server_outage import OUTAGES
+from surefoot.tune.study.storage_faults import fault_of
 from surefoot.types import SurefootError
 
 Result = TypeVar("Result")
 Lock = contextlib.AbstractContextManager[None]
 # What Optuna and drivers raise for content that is not theirs, such as an infinite integer.
-_UNREADABLE = TypeError, ValueError, ArithmeticError, LookupError, AttributeError, AssertionError
+UNREADABLE = TypeError, ValueError, ArithmeticError, LookupError, AttributeError, AssertionError
 
 
 class NoStudy(StudyFileError):
@@ -82,18 +83,20 @@ class Location(ABC):
 
     @contextlib.contextmanager
     def errors(self, doing: str, then: str = _KEPT) -> Iterator[None]:
-        """Turn the errors of a database or a journal into `StorageFailed`, in one line.
+        """Turn the errors of a database or a journal into errors of ours, in one line.
 
         Args:
             doing: Names what is done, for the error.
-            then: What follows from the error.
+            then: What follows from an error that harms nothing.
+
+        Raises:
+            StudyFileError: If the storage is damaged, read-only or not there.
+            StorageFailed: At any other error.
         """
         try:
             yield
         except failures() as error:
-            raise StorageFailed(
-                f"{self.label}: {doing} failed: {self.reason(error)}; {then}"
-            ) from error
+            raise self._failure(f"{doing} failed", error, then) from error
 
     def attempt(
         self,
@@ -108,10 +111,11 @@ class Location(ABC):
             doing: Names what it does, for the error.
             do: The function.
             before: Called before each further time, to undo what the last one has written.
-            then: What follows from an error.
+            then: What follows from an error that harms nothing.
 
         Raises:
-            StorageFailed: If the storage fails.
+            StudyFileError: If the storage is damaged, read-only or not there.
+            StorageFailed: If it fails otherwise.
         """
 
         def refused(error: BaseException) -> str:
@@ -127,14 +131,16 @@ class Location(ABC):
             yield
         except SurefootError:
             raise
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             # What the URL's options make of a driver's arguments, and what is no journal.
             raise self.error(
                 f"{self.label}: cannot be opened: {self.reason(error)}; expected a storage of "
                 "Optuna, and options that its driver knows"
             ) from None
+        except RuntimeError as error:  # tables of another Optuna, or a package that is missing
+            raise self.error(f"{self.label}: cannot be opened: {self.reason(error)}") from None
         except Exception as error:  # drivers have errors of their own
-            raise StorageFailed(f"{self.label}: cannot be opened: {self.reason(error)}") from None
+            raise self._failure("cannot be opened", error, "") from None
 
     @contextlib.contextmanager
     def readable(self, what: str) -> Iterator[None]:
@@ -143,7 +149,7 @@ class Location(ABC):
             yield
         except (UnicodeError, SurefootError):
             raise
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             raise self.error(
                 f"{self.label}: {what} cannot be read: {self.reason(error)}; restore the storage "
                 "from a copy"
@@ -182,6 +188,15 @@ class Location(ABC):
         lines = str(cause).strip().splitlines()
         text = lines[0] if lines else type(cause).__name__
         return self.study_file.hide_passwords(text)[:300]
+
+    def _failure(self, what: str, error: BaseException, then: str) -> SurefootError:
+        """The error of a storage that fails, with what to do by the kind of its fault."""
+        fault, said = fault_of(error), f"{self.label}: {what}: {self.reason(error)}"
+        if fault is not None and fault.is_permanent:
+            return self.error(f"{said}; {fault.advice}")
+        advice = [] if fault is None else [fault.advice]
+        follows = [then] if then and (fault is None or fault.keeps) else []
+        return StorageFailed("; ".join([said, *advice, *follows]))
 
     def unanswered(self, error: BaseException) -> str:
         """Message that the server cannot be connected, with the reason."""

@@ -10,10 +10,10 @@ from urllib.parse import unquote
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.study.journal import JournalFile
 from surefoot.tune.study.location import Location
-from surefoot.tune.study.stored_file import SQLiteFile, StoredFile
+from surefoot.tune.study.stored_file import SQLITE, SQLiteFile, StoredFile, begins
 
 _FILE = re.compile(r"(sqlite|sqlite\+pysqlite|journal):///([^?]+)", re.DOTALL)
-_SQLITE, _JOURNAL = b"SQLite format 3\0", b'{"op_code"'
+_JOURNAL = b'{"op_code"'
 
 
 def locate(study_file: StudyFile) -> Location:
@@ -37,20 +37,12 @@ def locate(study_file: StudyFile) -> Location:
 
 def stored_in(study_file: StudyFile, file: Path) -> StoredFile:
     """The storage in a file, by what the file begins with."""
-    return (JournalFile if _begins(file, _JOURNAL) else SQLiteFile)(study_file, file)
+    return (JournalFile if begins(file, _JOURNAL) else SQLiteFile)(study_file, file)
 
 
 def is_storage(path: Path) -> bool:
     """Whether a file is an SQLite database or a journal of Optuna, rather than a table."""
-    return _begins(path, _SQLITE, _JOURNAL)
-
-
-def _begins(path: Path, *beginnings: bytes) -> bool:
-    try:
-        with path.open("rb") as file:
-            return file.read(len(_SQLITE)).startswith(beginnings)
-    except OSError:
-        return False
+    return begins(path, SQLITE, _JOURNAL)
 
 
 def _beside(study_file: StudyFile, name: str) -> Path:

@@ -17,7 +17,9 @@ from optuna.storages import BaseStorage, RDBStorage
 from surefoot.tune.plain_text import shown
 from surefoot.tune.study.location import Location, Lock, NoStudy, failures
 from surefoot.tune.study.optuna_schema import TABLES, is_current, rows, unchecked
+from surefoot.tune.study.storage_faults import DAMAGED
 
+SQLITE = b"SQLite format 3\0"  # beginning of its files
 BUSY_SECONDS = 60  # to wait for another process's write to an SQLite file
 
 
@@ -126,15 +128,16 @@ class SQLiteFile(StoredFile):
         try:
             found = rows(file, "SELECT name FROM sqlite_master WHERE type = 'table'")
         except UnicodeDecodeError:  # in SQLite's own message, which quotes the file
-            message = f"{file} is a damaged SQLite file; restore it from a copy"
-            raise self.error(message) from None
+            raise self.error(f"{file}: {DAMAGED.advice}") from None
         except sqlite3.OperationalError:
             # The journal of a killed process cannot be rolled back on a read-only connection; the
             # actual connection does that.
             return
         except sqlite3.DatabaseError as error:
+            if begins(file, SQLITE):
+                raise self.error(f"{file}: {error}; {DAMAGED.advice}") from None
             message = f"{file} is not an SQLite file ({error}); choose another name"
-            raise self.error(message) from None
+            raise self.error(f"{message}, or restore it from a copy if it was one") from None
         tables = {name for (name,) in found}
         missing = [name for name in TABLES if name not in tables]
         if len(missing) == len(TABLES):
@@ -148,3 +151,12 @@ class SQLiteFile(StoredFile):
                 f"{file} lacks the table {missing[0]} of an Optuna storage; restore it from a "
                 "copy, or choose another name"
             )
+
+
+def begins(file: Path, *beginnings: bytes) -> bool:
+    """Whether a file can be read and begins with one of some bytes."""
+    try:
+        with file.open("rb") as content:
+            return content.read(max(map(len, beginnings))).startswith(beginnings)
+    except OSError:
+        return False

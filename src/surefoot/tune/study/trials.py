@@ -184,11 +184,18 @@ class StudyTrials:
             for trial in trials:
                 self.opened.storage.set_trial_user_attr(self._id(trial), name, value)
 
-    def record(self, trial: Trial | FrozenTrial, result: Measurement | Failure) -> bool:
+    def record(
+        self, trial: Trial | FrozenTrial, result: Measurement | Failure, worker: str = ""
+    ) -> bool:
         """Finish a trial; False if another process has marked it as interrupted meanwhile.
 
         Its measurement is converted to the study's unit, and then to the reference value of its
         companion, if it has one.
+
+        Args:
+            trial: The trial.
+            result: Its measurement, or why there is none.
+            worker: Name of who or what tried, where `result` does not say it, as a failure.
         """
         if isinstance(result, Measurement) and result.units:
             result = self.opened.attempt("reading units", partial(self._in_study_units, result))
@@ -201,7 +208,7 @@ class StudyTrials:
         what = result.value if isinstance(result, Measurement) else result.reason
         doing = f"recording trial {trial.number} ({what})"
         try:
-            self.opened.attempt(doing, partial(self._record, trial, result, pair))
+            self.opened.attempt(doing, partial(self._record, trial, result, pair, worker))
         except UpdateFinishedTrialError:
             return False
         return True
@@ -227,8 +234,12 @@ class StudyTrials:
         trial: Trial | FrozenTrial,
         result: Measurement | Failure,
         pair: Mapping[str, Any],
+        worker: str,
     ) -> None:
         attributes: dict[str, Any] = {SECONDS: round(result.seconds, 6)}
+        named = result.worker if isinstance(result, Measurement) else ""
+        if named or worker:
+            attributes[WORKER] = named or worker
         if pair:
             attributes[PAIR] = dict(pair)
         if result.left_behind:
@@ -240,8 +251,6 @@ class StudyTrials:
                 attributes[CONSTRAINTS] = dict(result.constraints)
             if result.sem or STANDARD_ERROR in trial.user_attrs:
                 attributes[STANDARD_ERROR] = result.sem
-            if result.worker:
-                attributes[WORKER] = result.worker
             if result.ended_early:
                 attributes[ENDED_EARLY] = True
         else:

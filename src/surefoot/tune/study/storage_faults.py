@@ -1,0 +1,96 @@
+"""What is wrong with a storage that fails, by the codes of its error, and what to do about it."""
+
+from __future__ import annotations
+
+import errno
+import json
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What an error says of a storage.
+
+    Args:
+        advice: What to do.
+        is_permanent: Whether the same command fails again until someone has acted.
+        keeps: Whether what was recorded before is certainly safe.
+    """
+
+    advice: str
+    is_permanent: bool
+    keeps: bool
+
+
+DAMAGED = Fault(
+    "the storage is damaged: restore it from a copy, or move it away to begin anew", True, False
+)
+READ_ONLY = Fault(
+    "make the storage writable, a file with its folder; then the same command goes on", True, True
+)
+ABSENT = Fault(
+    "check that the file and its folder are there and may be read and written", True, False
+)
+FULL = Fault("no space is left: free some", False, True)
+LOCKED = Fault("another process holds the storage: wait until it has ended", False, True)
+BROKEN = Fault("check the disk or the network that it is on, and repeat the command", False, False)
+
+_SQLITE = {  # primary result codes
+    3: READ_ONLY,  # SQLITE_PERM
+    5: LOCKED,  # SQLITE_BUSY
+    6: LOCKED,  # SQLITE_LOCKED
+    8: READ_ONLY,  # SQLITE_READONLY
+    10: BROKEN,  # SQLITE_IOERR
+    11: DAMAGED,  # SQLITE_CORRUPT
+    13: FULL,  # SQLITE_FULL
+    14: ABSENT,  # SQLITE_CANTOPEN
+    26: DAMAGED,  # SQLITE_NOTADB
+}
+# Python's own message of a text that is none, and of tables or columns that are not Optuna's.
+_FOREIGN = ("Could not decode to UTF-8", "no such table", "no such column")
+_SYSTEM = {
+    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), READ_ONLY),
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), FULL),
+    **dict.fromkeys((errno.ENOENT, errno.ENOTDIR), ABSENT),
+    errno.EIO: BROKEN,
+}
+_SQLSTATES = {  # of PostgreSQL
+    **dict.fromkeys(("25006", "42501"), READ_ONLY),  # a transaction, or too few privileges
+    **dict.fromkeys(("53100",), FULL),
+    **dict.fromkeys(("XX001", "XX002"), DAMAGED),  # data, index
+}
+_MYSQL = {
+    **dict.fromkeys((1044, 1142, 1290, 1836), READ_ONLY),
+    **dict.fromkeys((1021, 1114), FULL),
+}
+
+
+def fault_of(error: BaseException) -> Fault | None:
+    """What an error, or one that it was raised from, says of the storage; None if nothing."""
+    return next(filter(None, map(_by_code, _chain(error))), None)
+
+
+def _by_code(error: BaseException) -> Fault | None:
+    if isinstance(error, sqlite3.Error):
+        if str(error).startswith(_FOREIGN):
+            return DAMAGED
+        code = getattr(error, "sqlite_errorcode", 0)  # absent where SQLite was not asked
+        return _SQLITE.get(code & 255)  # the rest says where it was found
+    state = getattr(error, "sqlstate", None) or getattr(error, "pgcode", None)
+    if isinstance(state, str):
+        return _SQLSTATES.get(state)
+    if isinstance(error, UnicodeError | json.JSONDecodeError):  # of a journal
+        return DAMAGED
+    number = error.args[0] if error.args else None
+    if type(error).__module__.startswith(("MySQLdb", "pymysql")) and isinstance(number, int):
+        return _MYSQL.get(number)
+    return _SYSTEM.get(error.errno or 0) if isinstance(error, OSError) else None
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """An error, and what it was raised from on purpose: a driver's context may be its socket's."""
+    while error is not None:
+        yield error
+        error = getattr(error, "orig", None) or error.__cause__
