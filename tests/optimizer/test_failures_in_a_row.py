@@ -7,7 +7,7 @@ import torch
 
 import surefoot as sf
 
-MOST = 5  # failures in a row
+MOST = 7  # failures in a row; over other seeds mostly 3 to 6
 CENTER = torch.tensor([0.3, 0.7, 0.4, 0.6], dtype=torch.float64)
 REGIONS = {  # what is minimised, what succeeds, and a success, in d dimensions
     "a box": (lambda x: -x.mean(), lambda x: x.max() < 0.5, lambda d: 0.25 + 0.0 * CENTER[:d]),
