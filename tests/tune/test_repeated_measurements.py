@@ -31,14 +31,18 @@ def having(*tables: str) -> tuple[str, str]:
     return "[parameters]", "\n".join([*tables, "[parameters]"])
 
 
+def is_shaky(params: dict) -> bool:
+    return abs(params["share"] - 0.3) < 0.05 and params["mode"] == "OFF"
+
+
 class Shaky(Scripted):
-    """A valley with 1 % noise; from 0.25 to 0.35, where it is deepest, every other run is slow."""
+    """A valley with 1 % noise; from 0.25 to 0.35 of one mode, every other run is slow."""
 
     def measure(self, params: dict, stop: Stop) -> Measurement:
         self.before()
         self.asked.append(dict(params))
         generator = np.random.default_rng(len(self.asked))
-        slow = abs(params["share"] - 0.3) < 0.05 and self.asked.count(params) % 2 == 0
+        slow = is_shaky(params) and self.asked.count(params) % 2 == 0
         level = 1.0 + (params["share"] - 0.3) ** 2 + (params["mode"] == "FULL")
         noise = 1.0 + 0.01 * generator.standard_normal()
         return Measurement(level * noise * (1.5 if slow else 1.0), 0.1)
@@ -69,26 +73,16 @@ class TestStudy:
         assert 3 <= max(runs.values()) <= 10
         assert len(runs) >= 17  # at most every second one
 
-    def test_an_unstable_configuration_is_named_and_not_recommended(self, finished) -> None:
+    def test_no_unstable_configuration_is_recommended(self, finished) -> None:
+        """Whether or not one was measured so often that it is named."""
         opened, objective = finished
-        state = opened.state()
-        numbers = unstable_trials(state)
-        assert numbers
-        for number in numbers:
-            params = state.trials[number].params
-            assert abs(params["share"] - 0.3) < 0.05
-            assert objective.asked.index(params) == number
-        summary = summarise(opened)
-        assert summary.recommended is not None
-        assert summary.recommended.params not in state.belief.unstable
-        named = f"measured first in trial {', '.join(map(str, numbers))}"
-        assert sum(named in text for text in summary.warnings) == 1
-
-    def test_the_note_says_if_the_recommended_one_is_unstable(self, finished) -> None:
-        state = finished[0].state()
-        best = replace(state.recommendation, params=state.belief.unstable[0])
-        vars(state)["recommendation"] = best
-        assert "among them" in unstable_note(state)
+        state, shaky = opened.state(), [one for one in objective.asked if is_shaky(one)]
+        assert len(shaky) >= 4  # the search has been there
+        best = summarise(opened).recommended
+        assert best is not None
+        assert not is_shaky(best.params)
+        for number in unstable_trials(state):
+            assert is_shaky(state.trials[number].params)
 
 
 def shaken(study_file: StudyFile) -> OpenedStudy:
