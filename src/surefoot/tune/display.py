@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 
 NOT_FEASIBLE = "no feasible configuration yet"
 MEASURED = 12  # largest initial design: the first fits call almost any value an outlier
+COMPARED = 10  # measurements, after each of which models are compared: it takes as long as a fit
 
 
 def console_of(quiet: bool) -> Console:
@@ -159,7 +160,8 @@ class Progress:
             change, best = against_defaults(state), state.recommendation.params
             self.paired = paired_text(change, present, best, self.units)
         earlier = self._trials.opened.recommended
-        doubts = contradictions(state, earlier)
+        compared = len(model.trials) % COMPARED == 0
+        doubts = contradictions(state, earlier, compared=compared)
         if self.study_file.scheme.objectives:
             self.front = state.front
         earlier[len(model.trials)] = state.recommendation

@@ -28,13 +28,14 @@ _MEDIAN = math.sqrt(math.pi / 2.0)  # standard error of a median over that of a 
 
 
 def contradictions(
-    state: StudyState, earlier: Mapping[int, StudyRecommendation]
+    state: StudyState, earlier: Mapping[int, StudyRecommendation], *, compared: bool = True
 ) -> tuple[str, ...]:
     """Contradictions between the measurements and the model.
 
     Args:
         state: The study.
         earlier: Recommendations by models of fewer measurements, by their number.
+        compared: Whether to compare the model with another one, which takes as long as a fit.
 
     Returns:
         A sentence for each contradiction: of equal measurements, of the repeats of a configuration,
@@ -48,7 +49,7 @@ def contradictions(
         found.append(_repeats(state))
         found.append(_earlier_predictions(units, model, earlier))
         found.append(_left_out(model))
-        found.append(_proportional(state))
+        found.append(_proportional(state) if compared else "")
         found.append(_bias(model, state.recommendation))
         found.append(_skewness(units, model, state.recommendation))
     return tuple(text for text in found if text)
