@@ -20,7 +20,7 @@ from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement
 from surefoot.tune.observer import SILENT
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study.opened_study import create_study, open_study
-from surefoot.tune.study.pairing import ATTEMPTS, PILOTS, Pairing, Repeats, companion_of
+from surefoot.tune.study.pairing import ATTEMPTS, OFTEN, PILOTS, Pairing, Repeats, companion_of
 from surefoot.tune.study.schedule import REMEASURED
 from surefoot.tune.study.summary import summarise
 from surefoot.tune.study.tables import trial_table
@@ -194,6 +194,10 @@ def test_without_a_measurement_of_the_defaults_all_is_measured_alone_and_says_so
     assert [one.params == defaults for one in trials].count(True) == ATTEMPTS
     (note,) = (one for one in summarise(open_study(path)).effects if "pairing" in one)
     assert note.startswith("pairing: off, since the defaults failed in 3 trials")
+    tune(again := trials_of(path, rounds=ATTEMPTS + OFTEN + 3), Scripted(), Stop())
+    later = all_of(again)[ATTEMPTS + 2 :]  # they are tried again, and now succeed
+    assert [one.params == defaults for one in later].count(True) == 1
+    assert companion_of(later[-1]).reference == 1.0
 
 
 @pytest.mark.parametrize(("companion", "reference"), [("defaults", 2.0), ("none", None)])

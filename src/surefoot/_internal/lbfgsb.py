@@ -17,7 +17,7 @@ Step = Callable[..., None]
 # The defaults of `scipy.optimize.minimize`, and the numbers by which its step says what comes next.
 _CORRECTIONS, _TOLERANCE, _PGTOL, _LINE_SEARCH = 10, 1e7 * np.finfo(float).eps, 1e-5, 20
 _ITERATED, _EVALUATE, _STOP = 1, 3, (5, 504)
-_SAME = 3  # losses equal to the one before, from which on steps are those of rounding
+_SAME = 3  # times that the least loss came twice in a row: further steps are those of rounding
 
 
 class Limits(NamedTuple):
@@ -135,9 +135,9 @@ class _Search:
 
     def go_on(self, loss: float, slope: Floats) -> None:
         """Search on with the loss and its slope (d,) at `x`."""
+        self._same += loss == self._before == self._best[0]
         if loss < self._best[0]:
             self._best = loss, self.x.copy()
-        self._same += loss == self._before
         self._before = loss
         if self._same < _SAME:
             self._next(loss, slope)

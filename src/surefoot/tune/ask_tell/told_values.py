@@ -82,7 +82,7 @@ def result_of(
         if not isinstance(text, str):
             raise InvalidInput(f"{what}: got {shown(text)}, expected a text")
     unit = study_file.objective.unit or ""
-    error = _number("sem", sem, unit)
+    error = 0.0 if sem is None and failed.strip() else _number("sem", sem, unit)
     if failed.strip():
         if value is not None:
             raise InvalidInput(

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.measurement import MEASUREMENT, VALUE, Failure, Measurement
-from surefoot.tune.measuring.unit_scales import factor, is_known, scale
+from surefoot.tune.measuring.quantity import UNSURE
+from surefoot.tune.measuring.unit_scales import factor, is_known, of_all, scale
 
 
 def declared_units(study_file: StudyFile) -> dict[str, str]:
@@ -54,11 +55,16 @@ def in_study_units(
 
 def _into_declared(unit: str, declared: str) -> tuple[float | None, str]:
     """What a number in a unit is multiplied by, None if it cannot be, and its unit then."""
-    each, _, of = unit.rpartition("/")
+    if unit == declared or unit == f"{declared}{UNSURE}":
+        return 1.0, declared
     if is_known(declared):
-        return factor(each if each and not is_known(of) else unit, declared), declared
+        return factor(of_all(unit), declared), declared
     dimension, size = scale(unit)
-    return (1.0, unit) if dimension else (size, declared)
+    if dimension:
+        return 1.0, unit
+    # Thousands of them; but `300 K` of kelvin are none.
+    is_abbreviation = unit.isupper() and declared[:1].casefold() == unit.casefold()
+    return None if is_abbreviation else size, declared
 
 
 def _refused(result: Measurement, name: str, unit: str, other: str) -> Failure:

@@ -32,8 +32,9 @@ _NUMBER = (
 _ATTACHED = (
     r"(?:(?![eE](?![^\W\d_]))(?:[^\W\d_]|[%‰°$€£¥])++(?:\^-?[0-9])?+(?:/[^\W\d_]++)*+|/[^\W\d_]++)"
 )
-# In another case, too: `5 Mb` is no number without a unit, whatever the unit may be. And `2 min` at
-# the end of a line, where no other numbers come that it could be the least of.
+UNSURE = "?"
+"""Behind a unit that may be none: `2 min` is two minutes, or the least of several numbers."""
+# In another case, too: `5 Mb` is no number without a unit, whatever the unit may be.
 _LONG = "|".join(re.escape(unit) for unit in KNOWN if len(unit) > 1)
 _SHORT = "|".join(re.escape(unit) for unit in [*KNOWN, "S"] if len(unit) == 1)
 _AFTER = (
@@ -300,4 +301,6 @@ def _unit(match: re.Match[str]) -> str:
     known, prefix = match["known"] or "", match["prefix"] or ""
     if prefix and not is_known(prefix + known):  # as in `1.2 M requests/s`, of which the size is
         return prefix
+    if known == "min" and match.string[match.start("known") - 1].isspace():
+        return f"{known}{UNSURE}"
     return prefix + known or match["attached"] or ""

@@ -87,6 +87,13 @@ def _scales() -> dict[str, tuple[str, float]]:
 
 
 _SCALES = _scales()
+_BY_CASE: dict[str, set[str]] = {}
+for _name in _SCALES:
+    _BY_CASE.setdefault(_name.casefold(), set()).add(_name)
+# What is counted where a unit is of one of them, such as ms/op.
+_ONE = frozenset(
+    ["op", "call", "iter", "iteration", "loop", "run", "req", "request", "query", "item", "row", "record", "event", "message", "step", "epoch", "batch", "token", "frame", "sample", "test", "task", "job", "round", "cycle", "transaction"]
+)
 # Units that may stand apart from their number, the longest first; `min` may be another's name.
 KNOWN = sorted(_SCALES.keys() - {"", "min"}, key=lambda unit: (-len(unit), unit))
 PREFIXES = sorted((_DECIMAL | _BINARY).keys() - {""}, key=len, reverse=True)
@@ -102,8 +109,8 @@ def scale(unit: str) -> tuple[str, float]:
         >>> scale("ms"), scale("MB/sec"), scale("points")
         (('second', 0.001), ('byte/second', 1000000.0), ('points', 1.0))
     """
-    if unit in _SCALES:
-        return _SCALES[unit]
+    if (same := _in_known_case(unit)) in _SCALES:
+        return _SCALES[same]
     above, slash, below = unit.rpartition("/")
     if not slash:
         return unit, 1.0
@@ -118,7 +125,23 @@ def is_known(unit: str) -> bool:
         >>> is_known("MB/s"), is_known("points")
         (True, False)
     """
-    return unit in _SCALES or all(part in _SCALES for part in unit.split("/"))
+    return unit in _SCALES or all(_in_known_case(part) in _SCALES for part in unit.split("/"))
+
+
+def of_all(unit: str) -> str:
+    """A unit without what it is counted by: that of `us/op` is `us`, and any other is itself."""
+    above, _, below = unit.rpartition("/")
+    return above if above and below.casefold().removesuffix("s") in _ONE else unit
+
+
+def _in_known_case(unit: str) -> str:
+    """A unit as it is known: `Seconds` is seconds, but `Mb`, of bits or bytes, is not MB."""
+    same = _BY_CASE.get(unit.casefold(), set())
+    if unit in _SCALES or len({_SCALES[name] for name in same}) != 1:
+        return unit
+    name = min(same)
+    bits = any(a != b for a, b in zip(unit, name, strict=True) if "b" in (a, b))
+    return unit if bits else name
 
 
 def factor(unit: str, other: str) -> float | None:

@@ -115,8 +115,14 @@ class Pairing:
 
     @property
     def awaits_defaults(self) -> bool:
-        """Whether the defaults failed and are tried again, before anything is based on them."""
-        return self._lacks_defaults and len(self._failed_defaults) < ATTEMPTS
+        """Whether the defaults failed and are tried again, before anything is based on them.
+
+        After some failures only now and then, as somebody may have mended what they failed of.
+        """
+        failed = self._failed_defaults
+        if not self._lacks_defaults or len(failed) < ATTEMPTS:
+            return self._lacks_defaults
+        return self.state.trials[-1].number - failed[-1].number >= OFTEN
 
     @property
     def note(self) -> str:
@@ -124,7 +130,7 @@ class Pairing:
         if self._lacks_defaults and len(self._failed_defaults) >= ATTEMPTS:
             return (
                 f"pairing: off, since the defaults failed in {len(self._failed_defaults)} trials, "
-                "so that each configuration is measured alone"
+                "so that each configuration is measured alone until they succeed"
             )
         return "" if self.repeats is None else str(self.repeats)
 
