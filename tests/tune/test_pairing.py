@@ -326,3 +326,19 @@ def test_a_failed_companion_is_named_in_its_trial(write_study):
     companion = companion_of(failed)
     assert failed.state == TrialState.FAIL
     assert failure_reason(failed).startswith("its companion: ") is (companion.order[0] == "b")
+
+
+@pytest.mark.slow
+def test_the_defaults_have_one_value_in_pairs_whoever_is_asked(write_study):
+    """They are its unit, where they are recommended too."""
+    study_trials = trials_of(path := write_study(*paired()), rounds=2)
+    objective = Machine(itertools.repeat(10.0))
+    objective.measure = lambda params, stop: Measurement(  # nothing is better than the defaults
+        10.0 + 5.0 * (params != study_trials.study_file.defaults), 0.1
+    )
+    tune(study_trials, objective, Stop())
+    summary, (told,) = summarise(open_study(path)), open_ask_tell(path).predict(["default"])
+    assert summary.recommended.params == study_trials.study_file.defaults
+    assert summary.recommended.value == told.value.value == 10.0
+    assert summary.recommended.lower == summary.recommended.upper == 10.0
+    assert summary.present == pytest.approx(told.present.value)

@@ -40,7 +40,7 @@ def minimise(
     An evaluation of six points may take little longer than one of a single point, but `minimize`
     asks for one at a time, and takes as long itself as the evaluation of a small problem. Where
     SciPy has the step that `minimize` itself calls, all searches take their steps side by side,
-    with the same results.
+    with the same results up to rounding: they end where the least loss comes again and again.
 
     Args:
         losses: Losses (b,) and their slopes (b, d) at parameters (b, d), given the index of the

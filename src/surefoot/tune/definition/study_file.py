@@ -167,9 +167,14 @@ class StudyFile:
 
     @property
     def guess(self) -> dict[str, Any]:
-        """Where the best configuration is thought to be: values of some parameters by name."""
+        """Where the best configuration is thought to be: values of some parameters by name.
+
+        Without those that are inactive there, as each parameter has a guess of its own.
+        """
         named = self.contents.parameters.items()
-        return {name: one.guess for name, one in named if one.guess is not None}
+        each = {name: one.guess for name, one in named if one.guess is not None}
+        inactive = self.space.named.excluded(each) if each else []
+        return {name: value for name, value in each.items() if name not in inactive}
 
     @property
     def is_safe(self) -> bool:

@@ -34,11 +34,13 @@ _ATTACHED = (
 )
 UNSURE = "?"
 """Behind a unit that may be none: `2 min` is two minutes, or the least of several numbers."""
-# In another case, too: `5 Mb` is no number without a unit, whatever the unit may be.
-_LONG = "|".join(re.escape(unit) for unit in KNOWN if len(unit) > 1)
-_SHORT = "|".join(re.escape(unit) for unit in [*KNOWN, "S"] if len(unit) == 1)
+# In another case, too: `5 Mb` is no number without a unit, whatever the unit may be. Not those of
+# two letters, as of them `Ha`, `Mm` and `US` are words.
+_IN_ANY_CASE = re.compile(r"\w{3}|[kMGTP]B|ms|Hz|s$")
+_EXACT = "|".join(map(re.escape, KNOWN))
+_ANY_CASE = "|".join(re.escape(unit) for unit in KNOWN if _IN_ANY_CASE.match(unit))
 _AFTER = (
-    rf"(?:(?:(?i:{_LONG})|{_SHORT}|min(?=[^\S\n]*+[])\"'.;]*+[^\S\n]*+$))(?:/[^\W\d_]++)*+"
+    rf"(?:(?:(?i:{_ANY_CASE})|{_EXACT}|min(?=[^\S\n]*+[])\"'.;]*+[^\S\n]*+$))(?:/[^\W\d_]++)*+"
     r"|(?:[^\W\d_]++|#)?+/(?:s(?:ec)?|min|h))(?![\w^])"
 )
 _SPACED = (

@@ -90,10 +90,8 @@ _SCALES = _scales()
 _BY_CASE: dict[str, set[str]] = {}
 for _name in _SCALES:
     _BY_CASE.setdefault(_name.casefold(), set()).add(_name)
-# What is counted where a unit is of one of them, such as ms/op.
-_ONE = frozenset(
-    ["op", "call", "iter", "iteration", "loop", "run", "req", "request", "query", "item", "row", "record", "event", "message", "step", "epoch", "batch", "token", "frame", "sample", "test", "task", "job", "round", "cycle", "transaction"]
-)
+# Periods that are no unit here: what is per one of them is a rate.
+_PERIODS = frozenset(["week", "wk", "month", "mo", "year", "yr", "quarter"])
 # Units that may stand apart from their number, the longest first; `min` may be another's name.
 KNOWN = sorted(_SCALES.keys() - {"", "min"}, key=lambda unit: (-len(unit), unit))
 PREFIXES = sorted((_DECIMAL | _BINARY).keys() - {""}, key=len, reverse=True)
@@ -129,9 +127,10 @@ def is_known(unit: str) -> bool:
 
 
 def of_all(unit: str) -> str:
-    """A unit without what it is counted by: that of `us/op` is `us`, and any other is itself."""
+    """A unit without what it is counted by: that of `us/op` is `us`, that of `MB/h` is itself."""
     above, _, below = unit.rpartition("/")
-    return above if above and below.casefold().removesuffix("s") in _ONE else unit
+    is_rate = is_known(below) or below.casefold().removesuffix("s") in _PERIODS
+    return above if above and not is_rate else unit
 
 
 def _in_known_case(unit: str) -> str:
@@ -140,8 +139,9 @@ def _in_known_case(unit: str) -> str:
     if unit in _SCALES or len({_SCALES[name] for name in same}) != 1:
         return unit
     name = min(same)
-    bits = any(a != b for a, b in zip(unit, name, strict=True) if "b" in (a, b))
-    return unit if bits else name
+    is_word = "byte" in unit.casefold() or "bit" in unit.casefold()
+    unsure = any(a != b for a, b in zip(unit, name, strict=True) if "b" in (a, b))
+    return unit if unsure and not is_word else name
 
 
 def factor(unit: str, other: str) -> float | None:
