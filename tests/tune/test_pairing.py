@@ -18,6 +18,7 @@ from surefoot.tune.following.event_log import event_log
 from surefoot.tune.measuring.beside import Companion
 from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement
 from surefoot.tune.observer import SILENT
+from surefoot.tune.report.collect import collect
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study.opened_study import create_study, open_study
 from surefoot.tune.study.pairing import ATTEMPTS, OFTEN, PILOTS, Pairing, Repeats, companion_of
@@ -342,3 +343,6 @@ def test_the_defaults_have_one_value_in_pairs_whoever_is_asked(write_study):
     assert summary.recommended.value == told.value.value == 10.0
     assert summary.recommended.lower == summary.recommended.upper == 10.0
     assert summary.present == pytest.approx(told.present.value)
+    report = collect(open_study(path).state())
+    assert report.level == "at the level of the first measurement"
+    assert report.defaults == "the defaults, at present 10"

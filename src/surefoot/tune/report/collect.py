@@ -116,6 +116,7 @@ def collect(state: StudyState) -> Report:
         written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         first=intervals(*model.predict([{**first.params, **given}]))[0],
         given=", ".join(f"{name}={setting(value)}" for name, value in given.items()),
+        level="" if present_value(state) is None else "at the level of the first measurement",
         environment=_environment(study_file, model, best.params),
         constraints=tuple(
             line.strip()
@@ -154,9 +155,10 @@ def _front(state: StudyState) -> FrontView:
 
 
 def _against_defaults(state: StudyState) -> str:
-    if state.recommendation.params == state.study_file.defaults:
+    present = present_value(state)
+    if state.recommendation.params == state.study_file.defaults and present is None:
         return "these are the defaults"
-    change, present = against_defaults(state), present_value(state)
+    change = against_defaults(state)
     if change is None:
         return ""
     limits = f" ({change.limits[0].lower()}{change.limits[1:-1]})" if change.limits else ""
