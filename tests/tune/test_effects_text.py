@@ -167,7 +167,7 @@ def test_a_run_says_what_changed_and_what_contradicts_the_model(write_study, mon
         "contradictions": "The default configuration was measured 3 times.",
     }
     for name, text in sentences.items():
-        monkeypatch.setattr(f"surefoot.tune.display.{name}", lambda *_, text=text: (text,))
+        monkeypatch.setattr(f"surefoot.tune.display.{name}", lambda *_, text=text, **__: (text,))
     trials = trials_of(write_study(), rounds=2)
     stop = Stop()
     progress = Progress(trials, stop)
