@@ -103,3 +103,26 @@ def test_measurements_and_failures(tmp_path):
     assert good[2].worker == "a"
     failed = [result for result in results if isinstance(result, Failure)]
     assert {index: (one.reason, one.blameless) for index, one in enumerate(failed, 5)} == FAILURES
+
+
+@pytest.mark.parametrize(
+    ("returned", "expected"),
+    [
+        ({"lat": 1, "rate": 2}, {"value": 1.0, "reported": {"rate": 2.0}}),
+        ((1, {"rate": 2}), {"value": 1.0, "reported": {"rate": 2.0}}),
+        (
+            {"lat": [1, 3], "rate": 2, "worker": "w"},
+            {"samples": [1.0, 3.0], "reported": {"rate": 2.0}, "worker": "w"},
+        ),
+    ],
+)
+def test_a_dictionary_of_all_objectives_has_the_first_one_too(returned, expected) -> None:
+    assert _call(lambda: returned, {}, "rate", "lat") == expected
+
+
+@pytest.mark.parametrize("returned", [{"rate": 2}, {"lat": "?", "rate": 2}, {"lat": True}, 1.0])
+def test_objectives_that_were_not_returned_are_named(returned) -> None:
+    assert (
+        "expected {'lat': number, 'rate': number}"
+        in _call(lambda: returned, {}, "rate", "lat")["error"]
+    )

@@ -128,7 +128,8 @@ class FunctionObjective:
     def _start(self) -> FunctionServer:
         reported = [*(() if self.observed is None else self.observed.variables), *self.constraints]
         marked = [f"{name}?" if name in self.conditional else name for name in self.names]
-        arguments = [*self.target.split(":"), ",".join(reported), *marked]
+        first = self.objectives[0] if self.objectives else ""
+        arguments = [*self.target.split(":"), first, ",".join(reported), *marked]
         self._server = FunctionServer(arguments, self.folder, self.timeout, self.kept)
         return self._server
 

@@ -1,8 +1,9 @@
 """Calls one function for the process at the other ends of two pipes, as often as it asks.
 
 A script, run by its path so that nothing of surefoot is imported beside the user's code. Usage:
-`function_server.py REQUESTS REPLIES MODULE NAME REPORTED PARAMETER...`, the first two being file
-descriptors, and a parameter that may be left out being followed by `?`. It imports the function,
+`function_server.py REQUESTS REPLIES MODULE NAME FIRST REPORTED PARAMETER...`, the first two being
+file descriptors, FIRST the first of several objectives or empty, and a parameter that may be left
+out being followed by `?`. It imports the function,
 replies whether it can be called with these parameters, and then answers each request, a line of
 JSON with the keyword arguments, by a line of JSON with `value`, `samples` or `error`. The function
 may return a pair of its value and a dictionary: of the names in REPORTED, which has commas between
@@ -24,7 +25,7 @@ from typing import Any
 
 def main() -> None:
     requests, replies = (int(number) for number in sys.argv[1:3])
-    module, name, reported, *parameters = sys.argv[3:]
+    module, name, first, reported, *parameters = sys.argv[3:]
     # Processes that the function starts must not inherit these.
     for descriptor in (requests, replies):
         os.set_inheritable(descriptor, False)
@@ -39,7 +40,7 @@ def main() -> None:
             return
         _reply(out, {"value": 0.0})
         for line in incoming:
-            _reply(out, _call(function, json.loads(line), reported))
+            _reply(out, _call(function, json.loads(line), reported, first))
 
 
 def _load(module: str, name: str, parameters: list[str]) -> Callable[..., Any]:
@@ -57,10 +58,15 @@ def _load(module: str, name: str, parameters: list[str]) -> Callable[..., Any]:
     return function
 
 
-def _call(function: Callable[..., Any], keywords: dict[str, Any], reported: str) -> dict[str, Any]:
+def _call(
+    function: Callable[..., Any], keywords: dict[str, Any], reported: str, first: str = ""
+) -> dict[str, Any]:
+    """The reply to a call; of several objectives, a dictionary may have the first one, too."""
     names = reported.split(",") if reported else []
     try:
         result = function(**keywords)
+        if first and isinstance(result, dict) and first in result:
+            result = result[first], {name: one for name, one in result.items() if name != first}
         pair = isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict)
         value = result[0] if pair else result
         others = {str(name): one for name, one in result[1].items()} if pair else {}
@@ -71,7 +77,8 @@ def _call(function: Callable[..., Any], keywords: dict[str, Any], reported: str)
         except (TypeError, ValueError):
             named = [*names, *(["sem"] if "sem" in others and "sem" not in names else [])]
             shown = ", ".join(f"{name!r}: number" for name in named)
-            wanted = f"(number, {{{shown}}})" if named else "a number or a list of numbers"
+            pairs = f"{{{first!r}: number, {shown}}}" if first else f"(number, {{{shown}}})"
+            wanted = pairs if named else "a number or a list of numbers"
             if isinstance(result, tuple) and len(result) == 2 and not pair and not names:
                 wanted += "; a number with its standard error is (number, {'sem': number})"
             reply = {"error": f"returned {result!r:.200}, expected {wanted}"}
