@@ -13,10 +13,11 @@ from torch import Tensor
 from surefoot.hyperparameters.conditional import Process
 from surefoot.hyperparameters.cross_validation import CrossValidation
 from surefoot.hyperparameters.laplace import SAMPLES, PosteriorMode, Sample
-from surefoot.hyperparameters.process_mixture import MOST_ELEMENTS, Frame, ProcessMixture
+from surefoot.hyperparameters.process_mixture import Frame, ProcessMixture
 from surefoot.regression.observations import Pull
 from surefoot.regression.posterior import Moments, Posterior
 
+_MOST_ELEMENTS = 2**22  # of the matrices of a batch of processes
 _NEGLIGIBLE = 40.0  # nats below another mode: a probability below 1e-17
 
 
@@ -80,7 +81,7 @@ class Mixture:
     @cached_property
     def process(self) -> ProcessMixture:
         """The mixture of processes, given the rewards."""
-        size = max(1, MOST_ELEMENTS // len(self.modes[0].weights) ** 2)
+        size = max(1, _MOST_ELEMENTS // len(self.modes[0].weights) ** 2)
         pairs = list(zip(self._samples, self.shares.tolist(), strict=True))
         batches = []
         for _, group in groupby(pairs, key=lambda pair: id(pair[0][0])):

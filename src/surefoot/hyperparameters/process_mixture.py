@@ -17,9 +17,6 @@ from surefoot.regression.draws import Path
 from surefoot.regression.observations import Pull
 from surefoot.regression.posterior import Moments, no_trend
 
-MOST_ELEMENTS = 2**22
-"""Number of elements of the matrices of a batch, at most."""
-
 _PART, _LEAST_PART = 2**17, 64  # elements of the covariances of a part, and points of it
 _LEAST_VARIANCE = 1e-18  # in standardised units, so that its root has a gradient
 
@@ -141,9 +138,9 @@ class ProcessMixture:
     def _mean(self, unit: Tensor) -> Tensor:
         return torch.cat([process.mean(unit) for process in self.processes]).mean(0)
 
-    def _parts(self, unit: Tensor) -> tuple[Tensor, ...]:
+    def _parts(self, points: Tensor) -> tuple[Tensor, ...]:
         """Points (p, d) in parts whose covariances are in the cache of a processor."""
-        return unit.split(max(_LEAST_PART, _PART // self._rows))
+        return points.split(max(_LEAST_PART, _PART // self._rows))
 
     @cached_property
     def _rows(self) -> int:

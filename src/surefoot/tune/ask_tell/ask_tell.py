@@ -15,7 +15,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 from surefoot.integrations.optuna import ENVIRONMENT
 from surefoot.tune.ask_tell.answers import Asked, Prediction, Status, Told
 from surefoot.tune.ask_tell.design import left_of_design
-from surefoot.tune.ask_tell.told_values import Given, ToldOutcome, told_outcome
+from surefoot.tune.ask_tell.told_values import Given, result_of
 from surefoot.tune.comparison.named_settings import given_values, named_settings
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement
@@ -128,7 +128,7 @@ class AskTell:
         Args:
             id: Id of the configuration, as `ask` gave it.
             value: The measurement, a number or its text; None for a failure.
-            **given: Keywords of `told_outcome`: `sem`, `values`, `worker` and `failed`.
+            **given: Keywords of `result_of`: `sem`, `values`, `worker` and `failed`.
 
         Returns:
             What is recorded.
@@ -138,8 +138,8 @@ class AskTell:
                 value is invalid; nothing is changed then.
             StorageFailed: If the storage cannot be read or written.
         """
-        told = told_outcome(self.study_file, value, **given)
-        return self._locked(f"recording trial {shown(id)}", partial(self._tell, id, told))
+        result = result_of(self.study_file, value, **given)
+        return self._locked(f"recording trial {shown(id)}", partial(self._tell, id, result))
 
     def forget(self, ids: Sequence[int]) -> list[Asked]:
         """Give up configurations that were asked for; others are asked for in their place.
@@ -212,13 +212,13 @@ class AskTell:
             asked=tuple(Asked.of(one) for one in state.trials if is_asked(one)),
         )
 
-    def _tell(self, id: object, told: ToldOutcome) -> Told:
+    def _tell(self, id: object, result: Measurement | Failure) -> Told:
         trials = self.opened.read().trials
         trial = _standing_for(self._trial(trials, id), trials)
         if is_interrupted(trial) and ASKED in trial.user_attrs:
             trial = self._begun_anew(trial)
         if trial.state.is_finished():
-            return self._told_before(trial, told)
+            return self._told_before(trial, result)
         if not is_asked(trial):
             raise InvalidInput(
                 f"trial {shown(id)} is being measured by another program, expected one that "
@@ -226,13 +226,13 @@ class AskTell:
             )
         began = trial.datetime_start or datetime.now()
         seconds = (datetime.now() - began).total_seconds()
-        self.trials.record(trial, replace(told.result, seconds=seconds), told.worker)
+        self.trials.record(trial, replace(result, seconds=seconds))
         state = self.opened.read()
         return Told.of(state.trials[trial.number], state.finished, self.trials.planned(state))
 
-    def _told_before(self, trial: FrozenTrial, told: ToldOutcome) -> Told:
+    def _told_before(self, trial: FrozenTrial, result: Measurement | Failure) -> Told:
         before, there = Told.of(trial, *self._progress()), _texts(_recorded(trial))
-        for name, now in _texts(told).items():
+        for name, now in _texts(result).items():
             if (had := there.get(name)) != now:
                 if name == _WORKER and had is None:
                     raise InvalidInput(
@@ -379,28 +379,27 @@ def _listed(ids: Sequence[int]) -> str:
     return ", ".join(map(str, ids[:LISTED])) + more
 
 
-def _recorded(trial: FrozenTrial) -> ToldOutcome:
+def _recorded(trial: FrozenTrial) -> Measurement | Failure:
     """What a finished trial was told."""
     worker = trial_worker(trial) or ""
     if trial.value is None:
-        return ToldOutcome(Failure(failure_reason(trial), "", 0.0), worker)
+        return Failure(failure_reason(trial), "", 0.0, worker=worker)
     environment, sem = trial_environment(trial), trial_sem(trial) or 0.0
     constraints = trial_constraints(trial)
-    return ToldOutcome(Measurement(trial.value, 0.0, environment, "", constraints, sem), worker)
+    return Measurement(trial.value, 0.0, environment, "", constraints, sem, worker)
 
 
-def _texts(told: ToldOutcome) -> dict[str, str]:
+def _texts(result: Measurement | Failure) -> dict[str, str]:
     """All that was told, in words by name: each number or the reason, and the worker if any."""
-    result, worker = told.result, {_WORKER: f"the worker {shown(told.worker)}"}
-    named = worker if told.worker else {}
+    worker = {_WORKER: f"the worker {shown(result.worker)}"} if result.worker else {}
     if isinstance(result, Failure):
-        return {VALUE: f"a failure, {result.reason}", **named}
+        return {VALUE: f"a failure, {result.reason}", **worker}
     others = {**result.constraints, **(result.environment or {})}
     return {
         VALUE: f"the value {_text(result.value)}",
         _SEM: f"sem {_text(result.sem)}",
         **{name: f"{name} {_text(one)}" for name, one in others.items()},
-        **named,
+        **worker,
     }
 
 

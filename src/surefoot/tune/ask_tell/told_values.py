@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import replace
 
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.measurement import (
@@ -23,25 +22,6 @@ from surefoot.tune.plain_text import shown, storable
 from surefoot.types import InvalidInput
 
 Given = float | str | None
-
-
-@dataclass(frozen=True)
-class ToldOutcome:
-    """All that was told of a configuration.
-
-    Args:
-        result: The measurement, or why there is none.
-        worker: Name of who or what measured; empty if it was not told.
-    """
-
-    result: Measurement | Failure
-    worker: str = ""
-
-
-def told_outcome(study_file: StudyFile, value: Given, **given: Any) -> ToldOutcome:
-    """All that was told of a configuration, checked; see `result_of`."""
-    result = result_of(study_file, value, **given)
-    return ToldOutcome(result, _worker(given.get("worker", "")))
 
 
 def result_of(
@@ -94,7 +74,7 @@ def result_of(
                 f"got {', '.join(map(shown, beside))} of a configuration that failed, expected no "
                 "values beside the reason"
             )
-        return outcome(failed, "", 0.0)
+        return replace(outcome(failed, "", 0.0), worker=_worker(worker))
     if value is None:
         raise InvalidInput("got no value, expected a number, or `failed` with the reason")
     number = _number("value", value, unit)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.measurement import MEASUREMENT, VALUE, Failure, Measurement
 from surefoot.tune.measuring.quantity import UNSURE
-from surefoot.tune.measuring.unit_scales import factor, is_known, of_all, scale
+from surefoot.tune.measuring.unit_scales import factor, is_known, scale, uncounted
 
 
 def declared_units(study_file: StudyFile) -> dict[str, str]:
@@ -58,7 +58,7 @@ def _into_declared(unit: str, declared: str) -> tuple[float | None, str]:
     if unit == declared or unit == f"{declared}{UNSURE}":
         return 1.0, declared
     if is_known(declared):
-        return factor(of_all(unit), declared), declared
+        return factor(uncounted(unit), declared), declared
     dimension, size = scale(unit)
     if dimension:
         return 1.0, unit

@@ -86,6 +86,7 @@ class Failure:
             configuration.
         left_behind: A line about processes that it left running and that were ended.
         unclear: Whether numbers came, and the study file does not say which is the measurement.
+        worker: Name of who or what tried, empty if it was not told.
     """
 
     reason: str
@@ -94,6 +95,7 @@ class Failure:
     blameless: bool = False
     left_behind: str = ""
     unclear: bool = False
+    worker: str = ""
 
 
 @dataclass(frozen=True)

@@ -44,11 +44,7 @@ _SMALL = {"m": 1e-3, "μ": 1e-6, "u": 1e-6, "n": 1e-9}
 _PHYSICAL = ("J", "W", "Wh", "V", "A", "Ah", "eV", "Ha", "Pa", "bar", "g")
 _LENGTHS = {"nm": 1e-9, "um": 1e-6, "μm": 1e-6, "mm": 1e-3, "cm": 1e-2, "km": 1e3}
 _PREFIX_WORDS = {
-    "kilo": 1e3,
-    "mega": 1e6,
-    "giga": 1e9,
-    "tera": 1e12,
-    "peta": 1e15,
+    **dict(zip(("kilo", "mega", "giga", "tera", "peta"), (1e3, 1e6, 1e9, 1e12, 1e15), strict=True)),
     **{f"{name}bi": 1024.0**power for power, name in enumerate(("ki", "me", "gi", "te", "pe"), 1)},
 }
 _NUMBERS = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
@@ -72,13 +68,9 @@ def _scales() -> dict[str, tuple[str, float]]:
         for prefix, factor in (_DECIMAL | _SMALL).items()
     }
     known |= {
-        f"{prefix}{name}": (dimension, factor)
-        for name, dimension in (
-            ("byte", "byte"),
-            ("bytes", "byte"),
-            ("bit", "bit"),
-            ("bits", "bit"),
-        )
+        f"{prefix}{dimension}{plural}": (dimension, factor)
+        for dimension in ("byte", "bit")
+        for plural in ("", "s")
         for prefix, factor in _PREFIX_WORDS.items()
     }
     known |= {name: ("metre", factor) for name, factor in _LENGTHS.items()}
@@ -126,7 +118,7 @@ def is_known(unit: str) -> bool:
     return unit in _SCALES or all(_in_known_case(part) in _SCALES for part in unit.split("/"))
 
 
-def of_all(unit: str) -> str:
+def uncounted(unit: str) -> str:
     """A unit without what it is counted by: that of `us/op` is `us`, that of `MB/h` is itself."""
     above, _, below = unit.rpartition("/")
     is_rate = is_known(below) or below.casefold().removesuffix("s") in _PERIODS

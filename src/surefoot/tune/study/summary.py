@@ -284,9 +284,9 @@ def against_defaults(state: StudyState) -> AgainstDefaults | None:
         return None
     value, best = float(belief.predict([defaults])[0][0]), state.recommendation
     change = belief.difference(best.params, defaults)
-    if (reference := Pairing(state).default_value) is not None and best.params != defaults:
-        value, ends = reference, (best.value, best.lower, best.upper)
-        change = (ends[0] - reference, ends[1] - reference, ends[2] - reference)
+    if (reference := Pairing(state).default_value) is not None:
+        value = reference
+        change = (best.value - value, best.lower - value, best.upper - value)
     positive = all(trial.value is not None and trial.value > 0.0 for trial in state.measured)
     doubtful = {
         name: one

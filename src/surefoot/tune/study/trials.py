@@ -184,18 +184,11 @@ class StudyTrials:
             for trial in trials:
                 self.opened.storage.set_trial_user_attr(self._id(trial), name, value)
 
-    def record(
-        self, trial: Trial | FrozenTrial, result: Measurement | Failure, worker: str = ""
-    ) -> bool:
+    def record(self, trial: Trial | FrozenTrial, result: Measurement | Failure) -> bool:
         """Finish a trial; False if another process has marked it as interrupted meanwhile.
 
         Its measurement is converted to the study's unit, and then to the reference value of its
         companion, if it has one.
-
-        Args:
-            trial: The trial.
-            result: Its measurement, or why there is none.
-            worker: Name of who or what tried, where `result` does not say it, as a failure.
         """
         if isinstance(result, Measurement) and result.units:
             result = self.opened.attempt("reading units", partial(self._in_study_units, result))
@@ -208,7 +201,7 @@ class StudyTrials:
         what = result.value if isinstance(result, Measurement) else result.reason
         doing = f"recording trial {trial.number} ({what})"
         try:
-            self.opened.attempt(doing, partial(self._record, trial, result, pair, worker))
+            self.opened.attempt(doing, partial(self._record, trial, result, pair))
         except UpdateFinishedTrialError:
             return False
         return True
@@ -234,12 +227,10 @@ class StudyTrials:
         trial: Trial | FrozenTrial,
         result: Measurement | Failure,
         pair: Mapping[str, Any],
-        worker: str,
     ) -> None:
         attributes: dict[str, Any] = {SECONDS: round(result.seconds, 6)}
-        named = result.worker if isinstance(result, Measurement) else ""
-        if named or worker:
-            attributes[WORKER] = named or worker
+        if result.worker:
+            attributes[WORKER] = result.worker
         if pair:
             attributes[PAIR] = dict(pair)
         if result.left_behind:
