@@ -195,6 +195,11 @@ def test_without_a_measurement_of_the_defaults_all_is_measured_alone_and_says_so
     assert [one.params == defaults for one in trials].count(True) == ATTEMPTS
     (note,) = (one for one in summarise(open_study(path)).effects if "pairing" in one)
     assert note.startswith("pairing: off, since the defaults failed in 3 trials")
+    both = trials_of(path, rounds=ATTEMPTS + 4, run="a run that goes on")
+    alone = [both.begin_next() for _ in range(2)]  # which do not wait for each other
+    assert NoTrial.WAIT not in alone
+    for one in alone:
+        both.record(one, Measurement(1.0, 0.1))
     tune(again := trials_of(path, rounds=ATTEMPTS + OFTEN + 3), Scripted(), Stop())
     later = all_of(again)[ATTEMPTS + 2 :]  # they are tried again, and now succeed
     assert [one.params == defaults for one in later].count(True) == 1

@@ -97,21 +97,19 @@ class Pairing:
     @property
     def awaits_reference(self) -> bool:
         """Whether a running trial is to give the value that all others are converted to."""
-        running = any(one.state == TrialState.RUNNING for one in self.state.trials)
-        return self.is_on and running and self.reference is None
+        running = [one for one in self.state.trials if one.state == TrialState.RUNNING]
+        return self.is_on and any(map(self._gives_reference, running)) and self.reference is None
 
     @cached_property
     def reference(self) -> float | None:
         """The first measurement, on which the companion's values are based; None before it."""
-        defaults = self.state.study_file.defaults
-        found = (
-            one.value
-            for one in self.state.trials
-            if one.state == TrialState.COMPLETE
-            and companion_of(one) is None
-            and (self._asked == "incumbent" or one.params == defaults)
-        )
-        return next(found, None)
+        done = (one for one in self.state.trials if one.state == TrialState.COMPLETE)
+        return next((one.value for one in done if self._gives_reference(one)), None)
+
+    def _gives_reference(self, trial: FrozenTrial) -> bool:
+        """Whether others may be based on the value of a trial."""
+        is_companion = trial.params == self.state.study_file.defaults
+        return companion_of(trial) is None and (self._asked == "incumbent" or is_companion)
 
     @property
     def awaits_defaults(self) -> bool:
