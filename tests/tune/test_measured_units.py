@@ -150,6 +150,8 @@ def test_no_word_behind_a_number_that_may_be_its_unit_is_passed_over(printed, de
     converted = in_study_units(result, {VALUE: declared}, {})
     if value is None:
         assert isinstance(converted, Failure)
+        is_unsure = "followed by `min`, a unit or the name of something else" in converted.reason
+        assert is_unsure is (printed == "took 2 min")
     else:
         assert converted.value == pytest.approx(value, rel=1e-14)
 

@@ -80,4 +80,6 @@ def _refused(result: Measurement, name: str, unit: str, other: str) -> Failure:
 
 
 def _with(unit: str) -> str:
+    if unit.endswith(UNSURE):
+        return f"followed by `{unit.removesuffix(UNSURE)}`, a unit or the name of something else"
     return f"in {unit}" if unit else "without a unit"
