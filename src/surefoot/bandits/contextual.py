@@ -15,7 +15,7 @@ from surefoot._internal import checks
 from surefoot._internal.linalg import Floats
 from surefoot._internal.user_warnings import warn
 from surefoot.bandits.one_pass import OnePass, one_pass
-from surefoot.bandits.running_ridge import RunningRidge
+from surefoot.bandits.running_ridge import Anticipating, RunningRidge
 from surefoot.estimators import LeastSquares
 from surefoot.regression.embedding import Embedding
 from surefoot.types import InvalidInput
@@ -110,8 +110,7 @@ class Contextual:
         self._draws = draws
         self._floor = floor
         self._random = np.random.default_rng(seed)
-        self._rewarded = RunningRidge(self.dimension, ridge)
-        self._chosen = RunningRidge(self.dimension, ridge)  # with those whose rewards are to come
+        self._geometry = Anticipating(RunningRidge(self.dimension, ridge))
         self._theta = np.zeros(self.dimension)
         self._is_stale = False
         self._first: list[tuple[float, float]] = []  # rewards and squared norms of their features
@@ -125,6 +124,10 @@ class Contextual:
     def rewards(self) -> int:
         """Number of rewards so far."""
         return self._rewarded.number
+
+    @property
+    def _rewarded(self) -> RunningRidge:
+        return self._geometry.rewarded
 
     @property
     def coefficients(self) -> Floats:
@@ -164,7 +167,7 @@ class Contextual:
             action = int(probabilities.argmax())
         else:
             action = int(self._random.choice(len(rows), p=probabilities))
-        self._chosen.add(rows[action])
+        self._geometry.expect(rows[action])
         return Decision(action, float(probabilities[action]), rows[action])
 
     def decide_all(self, batch: Sequence[ArrayLike]) -> list[Decision]:
@@ -184,10 +187,10 @@ class Contextual:
         """
         value = checks.reward(reward)
         self._close(decision)
+        self._geometry.fulfil(decision.feature)
         self._record(decision.feature, value)
 
     def _record(self, feature: Floats, value: float) -> None:
-        self._rewarded.add(feature)
         self._estimator.take(feature, value, self._rewarded)
         self._is_stale = True
         if len(self._first) < _CHECKED:
@@ -227,7 +230,7 @@ class Contextual:
                 "each."
             )
         row, value = self._rows(given[None])[0], checks.reward(reward)
-        self._chosen.add(row)
+        self._geometry.learn(row)
         self._record(row, value)
 
     def forget(self, decision: Decision) -> None:
@@ -238,7 +241,7 @@ class Contextual:
                 forgotten before.
         """
         self._close(decision)
-        self._chosen.add(decision.feature, -1.0)
+        self._geometry.withdraw(decision.feature)
 
     def number_of(self, options: ArrayLike) -> int:
         """How many options there are to choose from, of those that `decide` takes."""
@@ -297,9 +300,9 @@ class Contextual:
             )
         )
         if self._policy == "ucb":
-            shares[int((mean + width * self._chosen.deviation(rows)).argmax())] = 1.0
+            shares[int((mean + width * self._geometry.every.deviation(rows)).argmax())] = 1.0
             return shares
-        covariance = self._chosen.covariance(rows)
+        covariance = self._geometry.every.covariance(rows)
         covariance.flat[:: len(rows) + 1] += _JITTER * float(covariance.diagonal().max())
         root = np.linalg.cholesky(covariance)
         drawn = mean + width * (random.standard_normal((self._draws, len(rows))) @ root.T)

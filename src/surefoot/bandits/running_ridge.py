@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 
 import numpy as np
@@ -53,6 +54,12 @@ class RunningRidge:
             spread = 2.0 * np.log(np.diagonal(root)).sum() - len(root) * math.log(self.ridge)
             self.information_gain = 0.5 * float(spread)
 
+    def copy(self) -> RunningRidge:
+        """One that goes on by itself."""
+        other = copy.copy(self)
+        other.gram, other.inverse = self.gram.copy("F"), self.inverse.copy("F")
+        return other
+
     def solve(self, moments: Floats) -> Floats:
         """V^{-1} moments (m,)."""
         return dgemv(1.0, self.inverse, moments)
@@ -65,3 +72,55 @@ class RunningRidge:
         """Standard deviation of the function at rows."""
         variance = np.einsum("km,km->k", features @ self.inverse, features)
         return np.sqrt(self.ridge * np.maximum(variance, 0.0))
+
+
+class Anticipating:
+    """Geometry of rows with their rewards, and of these and the rows whose rewards are to come.
+
+    Where each reward comes before the next decision both are the same and cost one update.
+
+    Args:
+        rewarded: Geometry of the rows with rewards.
+    """
+
+    def __init__(self, rewarded: RunningRidge) -> None:
+        self.rewarded = rewarded
+        self._every = rewarded
+        self._latest: Floats = np.zeros(rewarded.dimension)
+        self._open = 0
+
+    @property
+    def every(self) -> RunningRidge:
+        """Geometry of all rows."""
+        if self._open and self._every is self.rewarded:  # the latest row is the only open one
+            self._every = self.rewarded.copy()
+            self._every.add(self._latest)
+        return self._every
+
+    def expect(self, row: Floats) -> None:
+        """Take in a row (m,) whose reward is to come."""
+        if self._open:
+            self.every.add(row)
+        self._latest, self._open = row, self._open + 1
+
+    def fulfil(self, row: Floats) -> None:
+        """Note that the reward of an expected row came."""
+        self.rewarded.add(row)
+        self._close()
+
+    def withdraw(self, row: Floats) -> None:
+        """Note that the reward of an expected row will not come."""
+        if self._every is not self.rewarded:
+            self._every.add(row, -1.0)
+        self._close()
+
+    def learn(self, row: Floats) -> None:
+        """Take in a row with its reward, which was not expected."""
+        if self._every is not self.rewarded:
+            self._every.add(row)
+        self.rewarded.add(row)
+
+    def _close(self) -> None:
+        self._open = max(self._open - 1, 0)
+        if not self._open:
+            self._every = self.rewarded

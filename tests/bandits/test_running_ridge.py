@@ -1,0 +1,41 @@
+"""Geometry of rows that are told, expected and given up in any order."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from surefoot.bandits.running_ridge import Anticipating, RunningRidge
+
+ROWS = np.random.default_rng(0).standard_normal((40, 3))
+STEPS = st.lists(st.sampled_from(["expect", "fulfil", "withdraw", "learn", "look"]), max_size=40)
+
+
+@given(STEPS, st.randoms(use_true_random=False))
+def test_both_geometries_are_those_of_their_rows(steps: list[str], random) -> None:  # type: ignore[no-untyped-def]
+    found = Anticipating(RunningRidge(3, 0.5))
+    rewarded: list[int] = []
+    expected: list[int] = []
+    for number, step in enumerate(steps):
+        row = ROWS[number]
+        if step == "expect":
+            expected.append(number)
+            found.expect(row)
+        elif step == "learn":
+            rewarded.append(number)
+            found.learn(row)
+        elif step == "look":
+            _ = found.every.deviation(ROWS)
+        elif expected:
+            one = expected.pop(random.randrange(len(expected)))
+            if step == "fulfil":
+                rewarded.append(one)
+                found.fulfil(ROWS[one])
+            else:
+                found.withdraw(ROWS[one])
+    for ridge, rows in ((found.rewarded, rewarded), (found.every, rewarded + expected)):
+        gram = 0.5 * np.eye(3) + ROWS[rows].T @ ROWS[rows]
+        assert ridge.gram == pytest.approx(gram)
+        assert ridge.inverse == pytest.approx(np.linalg.inv(gram), abs=1e-9)
+    if not expected:
+        assert found.every is found.rewarded
