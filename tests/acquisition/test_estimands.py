@@ -7,22 +7,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+import surefoot as sf
 from surefoot.beliefs import estimands
-from surefoot.beliefs.estimands import LOCATION, Mean, Median
+from surefoot.beliefs.estimands import LOCATION, Mean, Median, Residuals, Scales
 from surefoot.regression.transforms import REVERSED, Affine, Chain, Log, Warp
 
 WARP = Warp(anchor=3.0, knee=0.7)
 UNITS = {
-    "rewards": Chain(),
-    "minimised": Chain((REVERSED,)),
-    "warped": Chain((WARP,)),
-    "warped and minimised": Chain((REVERSED, WARP)),
-    "logarithms": Chain((Log(), REVERSED)),
-    "warped logarithms": Chain((Log(), WARP)),
+    "rewards": Scales(),
+    "minimised": Scales(Chain((REVERSED,))),
+    "warped": Scales(transform=Chain((WARP,))),
+    "warped and minimised": Scales(Chain((REVERSED,)), Chain((WARP,))),
+    "logarithms": Scales(Chain((Log(), REVERSED))),
+    "warped logarithms": Scales(Chain((Log(),)), Chain((WARP,))),
 }
 RESIDUALS = torch.from_numpy(np.random.default_rng(0).exponential(0.4, size=41)) - 0.1
 FUNCTION = torch.tensor([2.0, 2.8, 3.4], dtype=torch.float64)
 WIDTH = 1.96
+
+
+def noise(residuals: torch.Tensor = RESIDUALS) -> Residuals:
+    """Residuals that are alike as they are transformed, and never too large."""
+    return Residuals(residuals, 1e9 * residuals.sign())
 
 
 def ends(margin: float) -> estimands.Ends:
@@ -33,19 +39,19 @@ def test_the_mean_of_warped_rewards_is_that_of_its_closed_form() -> None:
     """By sinh(u + v) = sinh u cosh v + cosh u sinh v."""
     z, r = (FUNCTION.numpy() - 3.0) / 0.7, RESIDUALS.numpy() / 0.7
     expected = 3.0 + 0.7 * (np.sinh(z) * np.cosh(r).mean() + np.cosh(z) * np.sinh(r).mean())
-    found = Mean(lambda: RESIDUALS).values(FUNCTION, UNITS["warped"])
+    found = Mean(noise).values(FUNCTION, UNITS["warped"])
     assert np.allclose(found.numpy(), expected, rtol=1e-12)
 
 
 def test_the_mean_of_logarithms_is_the_smearing_estimate() -> None:
     """Duan 1983: exp of the prediction times the average of exp of the residuals."""
     expected = np.exp(-FUNCTION.numpy()) * np.exp(-RESIDUALS.numpy()).mean()
-    found = Mean(lambda: RESIDUALS).values(FUNCTION, UNITS["logarithms"])
+    found = Mean(noise).values(FUNCTION, UNITS["logarithms"])
     assert np.allclose(found.numpy(), expected, rtol=1e-12)
 
 
 def test_the_interval_of_a_mean_has_the_error_of_the_average_too() -> None:
-    middle, lower, upper = Mean(lambda: RESIDUALS).interval(ends(0.3), UNITS["rewards"], WIDTH)
+    middle, lower, upper = Mean(noise).interval(ends(0.3), UNITS["rewards"], WIDTH)
     average, error = RESIDUALS.numpy().mean(), stats.sem(RESIDUALS.numpy())
     margin = np.hypot(0.3, WIDTH * error)
     assert np.allclose(middle.numpy(), FUNCTION.numpy() + average)
@@ -56,7 +62,7 @@ def test_the_interval_of_a_mean_has_the_error_of_the_average_too() -> None:
 @pytest.mark.parametrize("units", UNITS)
 def test_the_slope_is_the_derivative(units: str) -> None:
     at = FUNCTION.clone().requires_grad_()
-    chain = UNITS[units]
+    chain = UNITS[units].whole
     chain.inverse(at).sum().backward()
     slope = (-chain.log_slope(chain.inverse(FUNCTION))).exp()
     assert torch.allclose(slope if chain.is_increasing else -slope, at.grad, rtol=1e-12)
@@ -66,8 +72,8 @@ def test_the_slope_is_the_derivative(units: str) -> None:
 def test_the_error_of_an_average_is_its_standard_error_to_first_order(units: str) -> None:
     """Of a function that is known."""
     certain, width = (FUNCTION, FUNCTION, FUNCTION), 1e-4
-    middle, lower, upper = Mean(lambda: RESIDUALS).interval(certain, UNITS[units], width)
-    rewards = UNITS[units].inverse(FUNCTION[:, None] + RESIDUALS).numpy()
+    middle, lower, upper = Mean(noise).interval(certain, UNITS[units], width)
+    rewards = UNITS[units].reported(FUNCTION[:, None] + RESIDUALS).numpy()
     expected = width * stats.sem(rewards, axis=-1)
     assert np.allclose((upper - middle).numpy(), expected, rtol=1e-3)
     assert np.allclose((middle - lower).numpy(), expected, rtol=1e-3)
@@ -75,14 +81,14 @@ def test_the_error_of_an_average_is_its_standard_error_to_first_order(units: str
 
 def test_the_mean_of_positive_values_has_a_positive_interval() -> None:
     units = UNITS["logarithms"]
-    _, lower, _ = Mean(lambda: 3.0 * RESIDUALS).interval(ends(3.0), units, WIDTH)
+    _, lower, _ = Mean(lambda: noise(3.0 * RESIDUALS)).interval(ends(3.0), units, WIDTH)
     assert bool((lower > 0.0).all())
 
 
 @pytest.mark.parametrize("units", UNITS)
 def test_the_median_is_that_of_the_rewards_that_the_residuals_give(units: str) -> None:
-    rewards = UNITS[units].inverse(FUNCTION[:, None] + RESIDUALS).numpy()
-    found = Median(lambda: RESIDUALS).values(FUNCTION, UNITS[units])
+    rewards = UNITS[units].reported(FUNCTION[:, None] + RESIDUALS).numpy()
+    found = Median(noise).values(FUNCTION, UNITS[units])
     assert np.allclose(found.numpy(), np.median(rewards, axis=-1), rtol=1e-12)
 
 
@@ -92,7 +98,7 @@ def test_the_interval_of_a_median_has_at_least_its_level(number: int) -> None:
     residuals = torch.arange(number, dtype=torch.float64)
     function = torch.zeros(1, dtype=torch.float64)
     certain = (function, function, function)
-    _, lower, upper = Median(lambda: residuals).interval(certain, UNITS["rewards"], WIDTH)
+    _, lower, upper = Median(lambda: noise(residuals)).interval(certain, UNITS["rewards"], WIDTH)
     below, above = float(lower), number - 1 - float(upper)
     law = stats.binom(number, 0.5)
     assert 1.0 - law.cdf(below) - law.cdf(above) >= 0.95
@@ -100,7 +106,7 @@ def test_the_interval_of_a_median_has_at_least_its_level(number: int) -> None:
 
 
 @pytest.mark.parametrize("units", UNITS)
-@pytest.mark.parametrize("estimand", [LOCATION, Median(lambda: RESIDUALS), Mean(lambda: RESIDUALS)])
+@pytest.mark.parametrize("estimand", [LOCATION, Median(noise), Mean(noise)])
 def test_intervals_contain_their_value_and_grow_with_what_is_not_known(units, estimand) -> None:
     narrow = estimand.interval(ends(0.1), UNITS[units], WIDTH)
     wide = estimand.interval(ends(0.5), UNITS[units], WIDTH)
@@ -115,15 +121,15 @@ def test_symmetric_residuals_around_zero_change_no_value(kind) -> None:
     residuals = torch.cat([RESIDUALS, -RESIDUALS])
     anchor = torch.tensor([3.0], dtype=torch.float64)
     for units in ("rewards", "minimised", "warped"):
-        found = kind(lambda: residuals).values(anchor, UNITS[units])
+        found = kind(lambda: noise(residuals)).values(anchor, UNITS[units])
         assert torch.allclose(found, LOCATION.values(anchor, UNITS[units]), atol=1e-12)
 
 
 def test_a_mean_over_many_values_is_the_same_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     function = torch.linspace(1.0, 5.0, 24, dtype=torch.float64).reshape(4, 6)
-    whole = Mean(lambda: RESIDUALS).values(function, UNITS["warped"])
+    whole = Mean(noise).values(function, UNITS["warped"])
     monkeypatch.setattr(estimands, "_MOST_ELEMENTS", 100)
-    assert torch.equal(Mean(lambda: RESIDUALS).values(function, UNITS["warped"]), whole)
+    assert torch.equal(Mean(noise).values(function, UNITS["warped"]), whole)
 
 
 @given(
@@ -133,7 +139,45 @@ def test_a_mean_over_many_values_is_the_same_in_parts(monkeypatch: pytest.Monkey
     kind=st.sampled_from([Median, Mean]),
 )
 def test_configurations_have_the_same_order_by_every_estimand(shift, knee, sign, kind) -> None:
-    units = Chain((Affine(scale=sign), Warp(0.0, knee)))
+    units = Scales(Chain((Affine(scale=sign),)), Chain((Warp(0.0, knee),)))
     function = torch.tensor([shift, shift + 0.5], dtype=torch.float64)
-    low, high = kind(lambda: RESIDUALS).values(function, units)
+    low, high = kind(noise).values(function, units)
     assert sign * float(high - low) > 0.0
+
+
+@given(
+    level=st.floats(-20.0, 20.0),
+    knee=st.floats(0.01, 20.0),
+    is_log=st.booleans(),
+    is_additive=st.booleans(),
+)
+def test_no_reward_is_off_by_more_than_any_was(level, knee, is_log, is_additive) -> None:
+    """Spikes of 50 at the best values, carried to where the transformation compresses most."""
+    rewards = torch.full((40,), -20.0, dtype=torch.float64)
+    rewards[::2] -= torch.linspace(0.0, 30.0, 20, dtype=torch.float64)
+    warp = Chain((Warp(-20.0, knee),))
+    spiked = rewards - torch.tensor([50.0, 0.0, 0.1, 0.0], dtype=torch.float64).repeat(10)
+    found = Residuals.of(warp(rewards), warp(spiked) - warp(rewards), warp)
+    assert found.offsets.numpy() == pytest.approx((spiked - rewards).numpy(), abs=1e-6)
+    found = Residuals(found.transformed, found.offsets, is_additive)
+    scales = Scales(Chain((Affine(scale=10.0),)) if is_log else Chain(), warp)
+    function = torch.tensor([level], dtype=torch.float64)
+    mean = scales.units(Mean(lambda: found).values(function, scales))
+    center = warp.inverse(function)
+    assert bool((mean <= center + 1e-6).all() & (mean >= center - 50.0 - 1e-6).all())
+
+
+def test_spikes_of_one_size_are_of_that_size_everywhere() -> None:
+    """As measured at a function whose best values a transformation compresses least."""
+    optimizer = sf.algorithms.robust_ucb(sf.Box([0.0], [1.0]), seed=0, estimand="mean")
+    random = np.random.default_rng(2)
+    x = np.concatenate([random.random(10), 0.4 + 0.05 * random.standard_normal(30)])
+    values = -20.0 - 30.0 * (x - 0.4) ** 2 + 0.3 * random.standard_normal(40)
+    values[::8] -= 50.0
+    optimizer.tell_all(x[:, None], values)
+    belief = optimizer.belief()
+    assert not belief.outcome.transform.is_affine
+    mean, lower, upper = belief.predict([[0.4], [0.0], [1.0]])
+    truth = -20.0 - 30.0 * (np.array([0.4, 0.0, 1.0]) - 0.4) ** 2 - 6.25
+    assert bool(((lower.numpy() < truth) & (truth < upper.numpy())).all())
+    assert np.abs(mean.numpy() - truth).max() < 10.0

@@ -19,7 +19,7 @@ from surefoot.beliefs import gains
 from surefoot.beliefs.band import Band, BandEnds
 from surefoot.beliefs.constraints import NO_CONSTRAINTS, ConstraintBeliefs
 from surefoot.beliefs.differences import difference_of, difference_of_transformed
-from surefoot.beliefs.estimands import LOCATION, Ends, RewardFunctional, estimand_of
+from surefoot.beliefs.estimands import LOCATION, Ends, RewardFunctional, Scales, estimand_of
 from surefoot.beliefs.intervals import CONFIDENCE_BOUNDS, Interval
 from surefoot.beliefs.probability import CERTAIN, Probability, Score
 from surefoot.beliefs.shared_values import NOTHING_SHARED, SharedValues
@@ -188,7 +188,7 @@ class Belief:
         with torch.no_grad():
             reported = self.reported
             ends = reported.represented.risks(x)
-            return self.estimand.interval(ends, self.to_posterior, reported.width)
+            return self.estimand.interval(ends, self.scales, reported.width)
 
     def at_inputs(self, points: Tensor, offset: Tensor | float = 0.0) -> Ends:
         """Value of the estimand and its interval at model inputs (n, d), whatever the risk.
@@ -203,7 +203,7 @@ class Belief:
             reported = self.reported
             mean, lower, upper = (end.cpu() + offset for end in reported.ends(points))
             ends = (mean, lower, upper)
-            return self.estimand.interval(ends, self.to_posterior, reported.width)
+            return self.estimand.interval(ends, self.scales, reported.width)
 
     def joint(self, points: Tensor) -> Moments:
         """Joint posterior of the transformed function, differentiable in the points.
@@ -246,7 +246,7 @@ class Belief:
         points, number = self._inputs(designs), checks.count("number", number)
         own = torch.Generator().manual_seed(checks.count("seed", seed, least=0))
         drawn = self.outcome.integrated.draws(points, number, own)
-        return self.estimand.values(drawn, self.to_posterior)
+        return self.estimand.values(drawn, self.scales)
 
     @with_own_settings
     def difference(self, design: Designs, other: Designs) -> Ends:
@@ -304,7 +304,7 @@ class Belief:
         """
         if self.outcome.transform.is_affine:
             return function
-        values = self.estimand.values(function, self.to_posterior)
+        values = self.estimand.values(function, self.scales)
         return self.units(values.clamp(*_POSITIVE) if self.is_ratio else values)
 
     @with_own_settings
@@ -483,7 +483,7 @@ class Belief:
     def of_estimand(self, name: Estimand) -> Belief:
         """The belief that reports another estimand, "location", "median" or "mean"."""
         checks.choice("estimand", name, *ESTIMANDS)
-        return replace(self, estimand=estimand_of(name, lambda: self.outcome.residuals))
+        return replace(self, estimand=estimand_of(name, lambda: self.outcome.noise_sample))
 
     def reporting(self, risk: Risk | None = None, estimand: Estimand | None = None) -> Belief:
         """The belief that reports another risk or estimand, where they are given."""
@@ -503,7 +503,7 @@ class Belief:
             outcome=outcome,
             band=outcome.band,
             units=units,
-            estimand=estimand_of(self.estimand.name, lambda: outcome.residuals),
+            estimand=estimand_of(self.estimand.name, lambda: outcome.noise_sample),
         )
 
     def in_units(self, units: Chain) -> Belief:
@@ -724,9 +724,14 @@ class Belief:
         return self.interval(self.alone)
 
     @cached_property
+    def scales(self) -> Scales:
+        """Scales of the posterior, the rewards and the reported values."""
+        return Scales(self.units, self.outcome.transform)
+
+    @cached_property
     def to_posterior(self) -> Chain:
         """Transformation from reported values to the units of the posterior."""
-        return self.units.then(*self.outcome.transform.parts)
+        return self.scales.whole
 
     @cached_property
     def _at_sites(self) -> tuple[Tensor, Tensor]:

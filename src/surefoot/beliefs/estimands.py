@@ -16,11 +16,94 @@ from scipy import special
 from torch import Tensor
 
 from surefoot._internal.estimands import Estimand
-from surefoot.regression.transforms import Chain
+from surefoot.regression.transforms import UNCHANGED, Chain
 
 _MOST_ELEMENTS = 2**22  # of a temporary array
+_TINY = 1e-300  # number whose logarithm is finite
 
 Ends = tuple[Tensor, Tensor, Tensor]  # a value, and the lower and the upper end of its interval
+
+
+@dataclass(frozen=True)
+class Scales:
+    """What a modelled function becomes: a reward, and from that a value as it is reported.
+
+    Args:
+        units: Transformation from reported values to rewards.
+        transform: Transformation from rewards to those that are modelled.
+    """
+
+    units: Chain = UNCHANGED
+    transform: Chain = UNCHANGED
+
+    @property
+    def is_affine(self) -> bool:
+        """Whether equal differences of reported values are equal differences of the function."""
+        return self.units.is_affine and self.transform.is_affine
+
+    @property
+    def whole(self) -> Chain:
+        """Transformation from reported values to those of the function."""
+        return self.units.then(*self.transform.parts)
+
+    def reported(self, function: Tensor) -> Tensor:
+        """Reported values (...) of a function (...)."""
+        return self.units.inverse(self.transform.inverse(function))
+
+
+@dataclass(frozen=True, eq=False)
+class Residuals:
+    """Residuals of rewards, as they are transformed and as they are.
+
+    A transformation that compresses is fitted to the noise where most was measured. Where it is of
+    another size, an outlier of a few times the noise, added to another value of the function and
+    transformed back, may become thousands of times as large as any reward. So the scale is the one
+    on which the residuals are more alike, and nowhere is a reward off by more than any was.
+
+    Args:
+        transformed: Residuals (t,) of the rewards as they are transformed.
+        offsets: Residuals (t,) of the rewards.
+        is_additive: Whether these are the same everywhere, rather than those.
+    """
+
+    transformed: Tensor
+    offsets: Tensor
+    is_additive: bool = False
+
+    @classmethod
+    def of(cls, mean: Tensor, transformed: Tensor, transform: Chain) -> Residuals:
+        """Residuals (t,) about posterior means (t,), by the likelihood of Laplace noise.
+
+        Example:
+            >>> from surefoot.regression.transforms import Log
+            >>> generator = torch.Generator().manual_seed(0)
+            >>> noise = 0.1 * torch.randn(100, dtype=torch.float64, generator=generator)
+            >>> level = torch.linspace(0.0, 5.0, 100, dtype=torch.float64)
+            >>> logarithms = Chain((Log(),))
+            >>> Residuals.of(level, noise, logarithms).is_additive
+            False
+            >>> same = (level.exp() + noise).log() - level
+            >>> Residuals.of(level, same, logarithms).is_additive
+            True
+        """
+        rewards = transform.inverse(mean + transformed)
+        offsets = rewards - transform.inverse(mean)
+        slope = float(transform.log_slope(rewards).mean())
+        is_additive = _log_density(offsets) > _log_density(transformed) + slope
+        return cls(transformed, offsets, is_additive)
+
+    def at(self, function: Tensor, transform: Chain) -> Tensor:
+        """Rewards (n, t) that are off by each, where the transformed function is this (n, 1)."""
+        center, offsets = transform.inverse(function), self.offsets.to(function)
+        if self.is_additive:
+            return center + offsets
+        rewards = transform.inverse(function + self.transformed.to(function))
+        return rewards.clamp(center + offsets.min(), center + offsets.max())
+
+
+def _log_density(residuals: Tensor) -> float:
+    """Mean log density of residuals under Laplace noise of their own scale, up to a constant."""
+    return -math.log(max(float(residuals.abs().mean()), _TINY))
 
 
 class RewardFunctional(Protocol):
@@ -31,16 +114,16 @@ class RewardFunctional(Protocol):
         """Its name."""
         ...
 
-    def values(self, function: Tensor, units: Chain) -> Tensor:
+    def values(self, function: Tensor, scales: Scales) -> Tensor:
         """The functional (...) where the transformed function is `function` (...)."""
         ...
 
-    def interval(self, ends: Ends, units: Chain, width: float) -> Ends:
+    def interval(self, ends: Ends, scales: Scales, width: float) -> Ends:
         """The functional (n,) and its interval.
 
         Args:
             ends: Transformed function (n,), and the ends of its interval.
-            units: Transformation from the units to report in to those of the function.
+            scales: Scales of the function, the rewards and the values.
             width: The interval has the level of so many standard deviations.
 
         Returns:
@@ -58,13 +141,13 @@ class Location:
 
     name: Estimand = "location"
 
-    def values(self, function: Tensor, units: Chain) -> Tensor:
+    def values(self, function: Tensor, scales: Scales) -> Tensor:
         """The function in other units."""
-        return units.inverse(function)
+        return scales.reported(function)
 
-    def interval(self, ends: Ends, units: Chain, width: float) -> Ends:
+    def interval(self, ends: Ends, scales: Scales, width: float) -> Ends:
         """The ends in other units."""
-        return _ordered(*map(units.inverse, ends))
+        return _ordered(*map(scales.reported, ends))
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,23 +155,23 @@ class Median:
     """The median of the rewards: the function plus the median residual, back-transformed.
 
     Args:
-        residuals: Gives the residuals (t,) of the rewards as they are transformed.
+        residuals: Gives the residuals of the rewards.
 
     References:
         David and Nagaraja 2003, "Order statistics", Section 7.1, for the interval of a median.
     """
 
-    residuals: Callable[[], Tensor]
+    residuals: Callable[[], Residuals]
     name: Estimand = "median"
 
-    def values(self, function: Tensor, units: Chain) -> Tensor:
+    def values(self, function: Tensor, scales: Scales) -> Tensor:
         """The median where the function is this."""
-        return units.inverse(function + self.residuals().to(function).quantile(0.5))
+        return scales.reported(function + self.residuals().transformed.to(function).quantile(0.5))
 
-    def interval(self, ends: Ends, units: Chain, width: float) -> Ends:
+    def interval(self, ends: Ends, scales: Scales, width: float) -> Ends:
         """The median and its interval, with the errors of function and median independent."""
         middle, lower, upper = ends
-        ranked = self.residuals().to(middle).sort().values
+        ranked = self.residuals().transformed.to(middle).sort().values
         tail = special.ndtr(-width)  # the probability of no more residuals below the median
         first = math.floor(special.bdtrik(tail, len(ranked), 0.5))
         low, high = ranked[first], ranked[len(ranked) - 1 - first]
@@ -96,60 +179,62 @@ class Median:
         below = torch.hypot(middle - lower, median - low)
         above = torch.hypot(upper - middle, high - median)
         center = middle + median
-        return _ordered(*map(units.inverse, (center, center - below, center + above)))
+        return _ordered(*map(scales.reported, (center, center - below, center + above)))
 
 
 @dataclass(frozen=True, eq=False)
 class Mean:
-    r"""The mean of the rewards: the average of T(g(x) + r_i) over the residuals r_i.
+    r"""The mean of the rewards: the average over what each measured reward is off by.
 
-    The residuals stand for the noise, whatever its distribution; it must be the same everywhere on
-    the transformed scale.
+    The residuals stand for the noise, whatever its distribution; see `Residuals` for how it is
+    carried over to where fewer were measured.
 
     Args:
-        residuals: Gives the residuals (t,) of the rewards as they are transformed.
+        residuals: Gives the residuals of the rewards.
 
     References:
         Duan 1983, "Smearing estimate: a nonparametric retransformation method".
     """
 
-    residuals: Callable[[], Tensor]
+    residuals: Callable[[], Residuals]
     name: Estimand = "mean"
 
-    def values(self, function: Tensor, units: Chain) -> Tensor:
+    def values(self, function: Tensor, scales: Scales) -> Tensor:
         """The mean where the function is this."""
-        if units.is_affine:
-            return units.inverse(function + self.residuals().to(function).mean())
-        return self._over_residuals(lambda at: units.inverse(at).mean(-1), function)
+        return self._over_residuals(lambda values: values.mean(-1), function, scales)
 
-    def interval(self, ends: Ends, units: Chain, width: float) -> Ends:
+    def interval(self, ends: Ends, scales: Scales, width: float) -> Ends:
         """The mean and its interval, with the errors of function and average independent."""
 
-        def error(at: Tensor) -> Tensor:  # of the function, that changes the average by its own
-            values = units.inverse(at)
-            own = values.var(-1, correction=0).sqrt() / max(at.shape[-1] - 1, 1) ** 0.5
-            return (own / (-units.log_slope(values)).exp().mean(-1)).nan_to_num()
+        def error(values: Tensor) -> Tensor:  # of the average, in units of the rewards
+            own = values.var(-1, correction=0).sqrt() / max(values.shape[-1] - 1, 1) ** 0.5
+            return scales.units.errors(values.mean(-1), own).nan_to_num()
 
-        middle, lower, upper = ends
-        different = middle[:1] if units.is_affine else middle
-        margin = width * self._over_residuals(error, different)
+        margin = width * self._over_residuals(error, ends[0], scales)
+        middle, lower, upper = (scales.units(self.values(end, scales)) for end in ends)
         low = middle - torch.hypot(middle - lower, margin)
         high = middle + torch.hypot(upper - middle, margin)
-        return _ordered(*(self.values(end, units) for end in (middle, low, high)))
+        return _ordered(*map(scales.units.inverse, (middle, low, high)))
 
-    def _over_residuals(self, statistic: Callable[[Tensor], Tensor], function: Tensor) -> Tensor:
-        """A statistic, (n, t) -> (n,), of the function plus each residual (...)."""
-        residuals = self.residuals().to(function)
-        parts = function.reshape(-1, 1).split(max(1, _MOST_ELEMENTS // len(residuals)))
-        return torch.cat([statistic(part + residuals) for part in parts]).reshape(function.shape)
+    def _over_residuals(
+        self, statistic: Callable[[Tensor], Tensor], function: Tensor, scales: Scales
+    ) -> Tensor:
+        """A statistic, (n, t) -> (n,), of the reported values that each residual gives (...)."""
+        residuals = self.residuals()
+        most = max(1, _MOST_ELEMENTS // len(residuals.offsets))
+        found = [
+            statistic(scales.units.inverse(residuals.at(part, scales.transform)))
+            for part in function.reshape(-1, 1).split(most)
+        ]
+        return torch.cat(found).reshape(function.shape)
 
 
-def estimand_of(name: Estimand, residuals: Callable[[], Tensor]) -> RewardFunctional:
+def estimand_of(name: Estimand, residuals: Callable[[], Residuals]) -> RewardFunctional:
     """The estimand of a name.
 
     Args:
         name: The name.
-        residuals: Gives the residuals (t,) of the rewards as they are transformed.
+        residuals: Gives the residuals of the rewards.
     """
     if name == "location":
         return LOCATION

@@ -12,6 +12,7 @@ from torch import Tensor
 from surefoot._internal.brief import brief
 from surefoot._internal.threads import one_blas_thread
 from surefoot.beliefs.band import Band, Shape
+from surefoot.beliefs.estimands import Residuals
 from surefoot.estimators import Estimate
 from surefoot.hyperparameters import HyperparameterFit
 from surefoot.regression.noise import Noise
@@ -135,7 +136,7 @@ class OutcomeBelief:
             return torch.ones(len(self.observations), dtype=torch.float64)
         return weigh(self.inferred.estimate, self.sample)
 
-    @cached_property
+    @property
     def residuals(self) -> Tensor:
         """Rewards less the posterior mean (t,), as transformed, without effects of conditions.
 
@@ -145,13 +146,19 @@ class OutcomeBelief:
         References:
             Hoaglin and Welsch 1978, "The hat matrix in regression and ANOVA".
         """
+        return self.noise_sample.transformed
+
+    @cached_property
+    def noise_sample(self) -> Residuals:
+        """The `residuals`, as transformed and in units of the rewards."""
         observations = self.at_reference
         site, rewards = observations.site, observations.rewards
         with torch.no_grad():
             mean, deviation = self.posterior.mean_and_deviation(observations.sites)
         leverage = deviation[site].square() / self.noise.variances
         residuals = self.fitted.warp(rewards) - mean[site]
-        return residuals / (1.0 - leverage.clamp(0.0, _MOST_LEVERAGE)).sqrt()
+        total = residuals / (1.0 - leverage.clamp(0.0, _MOST_LEVERAGE)).sqrt()
+        return Residuals.of(mean[site], total, self.transform)
 
     @cached_property
     def effects(self) -> dict[str, Contrast]:

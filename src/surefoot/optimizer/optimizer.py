@@ -633,7 +633,7 @@ class Optimizer:
             success,
             told.outcomes.beliefs,
             reporting.interval,
-            estimand_of(reporting.estimand, lambda: outcome.residuals),
+            estimand_of(reporting.estimand, lambda: outcome.noise_sample),
             unstable_sites=unstable,
             shared_failures=told.shared_failures,
             failed=tuple(told.failures.all),

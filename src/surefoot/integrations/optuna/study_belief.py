@@ -282,8 +282,8 @@ class StudyBelief:
         mean, margin = level + contrast.mean[chosen], _OF_95 * contrast.deviation[chosen]
         sign = 1.0 if self.is_maximised else -1.0
         ends = (mean, mean - sign * margin, mean + sign * margin)
-        estimand, units = self.belief.estimand, self.belief.to_posterior
-        middle, low, high = (self._array(estimand.values(end, units)) for end in ends)
+        estimand, scales = self.belief.estimand, self.belief.scales
+        middle, low, high = (self._array(estimand.values(end, scales)) for end in ends)
         return middle, low, high
 
     @property
