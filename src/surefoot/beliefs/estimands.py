@@ -71,23 +71,28 @@ class Residuals:
     is_additive: bool = False
 
     @classmethod
-    def of(cls, mean: Tensor, transformed: Tensor, transform: Chain) -> Residuals:
-        """Residuals (t,) about posterior means (t,), by the likelihood of Laplace noise.
+    def of(cls, mean: Tensor, rewards: Tensor, stretch: Tensor, transform: Chain) -> Residuals:
+        """Residuals of rewards (t,), by the likelihood of Laplace noise.
+
+        Args:
+            mean: Posterior means (t,) as transformed.
+            rewards: The rewards (t,).
+            stretch: How many times (t,) as large the noise is as what is left of it.
+            transform: The transformation.
 
         Example:
             >>> from surefoot.regression.transforms import Log
             >>> generator = torch.Generator().manual_seed(0)
             >>> noise = 0.1 * torch.randn(100, dtype=torch.float64, generator=generator)
             >>> level = torch.linspace(0.0, 5.0, 100, dtype=torch.float64)
-            >>> logarithms = Chain((Log(),))
-            >>> Residuals.of(level, noise, logarithms).is_additive
+            >>> one, logarithms = torch.ones(100), Chain((Log(),))
+            >>> Residuals.of(level, (level + noise).exp(), one, logarithms).is_additive
             False
-            >>> same = (level.exp() + noise).log() - level
-            >>> Residuals.of(level, same, logarithms).is_additive
+            >>> Residuals.of(level, level.exp() + noise, one, logarithms).is_additive
             True
         """
-        rewards = transform.inverse(mean + transformed)
-        offsets = rewards - transform.inverse(mean)
+        transformed = stretch * (transform(rewards) - mean)
+        offsets = stretch * (rewards - transform.inverse(mean))
         slope = float(transform.log_slope(rewards).mean())
         is_additive = _log_density(offsets) > _log_density(transformed) + slope
         return cls(transformed, offsets, is_additive)

@@ -156,9 +156,8 @@ class OutcomeBelief:
         with torch.no_grad():
             mean, deviation = self.posterior.mean_and_deviation(observations.sites)
         leverage = deviation[site].square() / self.noise.variances
-        residuals = self.fitted.warp(rewards) - mean[site]
-        total = residuals / (1.0 - leverage.clamp(0.0, _MOST_LEVERAGE)).sqrt()
-        return Residuals.of(mean[site], total, self.transform)
+        stretch = (1.0 - leverage.clamp(0.0, _MOST_LEVERAGE)).rsqrt()
+        return Residuals.of(mean[site], rewards, stretch, self.transform)
 
     @cached_property
     def effects(self) -> dict[str, Contrast]:
