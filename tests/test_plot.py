@@ -129,6 +129,12 @@ def test_a_front_of_three_objectives_is_drawn_over_two_that_are_named():
             sf.plot.front(front, *names)
 
 
+@pytest.mark.parametrize("given", [None, 3, [point(0, 3.0, 9.0)], object()])
+def test_what_is_no_front_is_refused_with_what_to_pass(given):
+    with pytest.raises(InvalidInput, match=r"belief\(study\)\.front\(\)"):
+        sf.plot.front(given)
+
+
 @pytest.mark.slow
 def test_a_notebook_shows_tables_and_figures(tmp_path):
     shutil.copy(NOTEBOOK, tmp_path)

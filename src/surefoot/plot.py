@@ -21,6 +21,7 @@ from surefoot.types import InvalidInput
 with extra("tune"):
     import plotly.graph_objects as go
 
+    from surefoot.integrations.optuna import Front
     from surefoot.tune.report import figures
     from surefoot.tune.report.collect import collect
     from surefoot.tune.report.contents import Report
@@ -30,8 +31,6 @@ with extra("tune"):
 
 if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
-
-    from surefoot.integrations.optuna import Front
 
 __all__ = ["StudyFigures", "front", "study"]
 
@@ -190,7 +189,7 @@ def front(
         The figure. Points are coloured by their probability to be optimal.
 
     Raises:
-        InvalidInput: If `x` and `y` are not two objectives of the front.
+        InvalidInput: If `front` is none, or `x` and `y` are not two objectives of it.
 
     Example:
         >>> import optuna
@@ -205,9 +204,18 @@ def front(
         >>> figure.layout.xaxis.title.text
         'values_0'
     """
+    if not isinstance(front, Front):
+        raise InvalidInput(
+            f"`front` is {checks.shown(front)}, expected a front: pass `belief(study).front()`, "
+            "with `belief` from `surefoot.integrations.optuna`."
+        )
     names = front.names
     if not x and not y and len(names) == 2:
         x, y = names
+    if not x and not y:
+        raise InvalidInput(
+            f"the front has {len(names)} objectives: pass two of {', '.join(names)} as `x` and `y`."
+        )
     if x == y or x not in names or y not in names:
         raise InvalidInput(
             f"got the objectives {checks.shown(x)} and {checks.shown(y)}, expected two of "

@@ -138,6 +138,7 @@ def test_what_it_recommends_is_measured_first() -> None:
     guess = PLANE.given({0: 0.1})
     first = sf.algorithms.robust_ucb(PLANE, prior=old.belief(), guess=guess, seed=1).ask()
     assert float(first.point[0]) == 0.1
+    assert torch.allclose(first.point[1], best[1])
 
 
 @pytest.mark.parametrize(

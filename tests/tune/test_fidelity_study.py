@@ -100,3 +100,13 @@ def test_other_levels_are_another_study(write):
     open_ask_tell(write())
     with pytest.raises(StudyFileError, match=r"fidelity.seconds"):
         open_ask_tell(write(("[5, 120], cost", "[5, 60], cost")))
+
+
+def test_constraints_hold_at_the_highest_level(write: Callable[..., Path]) -> None:
+    limit = "[constraints]\np99 = { max = 9 }\n[parameters]"
+    path = write(("[parameters]", limit))
+    (path.parent / "bench.py").write_text(f"{BENCH}\nprint('p99=%s' % (4 + x))")
+    surefoot("tune", path, "--rounds", "6", "--quiet")
+    shown = surefoot("recommend", path)
+    assert "At the highest level, all constraints (p99) hold with probability" in shown
+    assert "environment" not in shown

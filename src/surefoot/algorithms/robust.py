@@ -103,7 +103,7 @@ def robust_ucb(
             as the evidence contradicts it, unless a `Policy` chooses, and not a score.
         prior: Belief of an earlier run on a related system, in the same space: its function is the
             prior mean where that predicts rewards that are left out clearly better, in other
-            units too. What it recommends is the guess, if there is no other.
+            units too. What it recommends is the guess of all parameters without another.
         instability: Which points have replicates that differ too much, and are avoided.
         estimand: What is reported of the rewards at a point: "location" is the center of the fitted
             noise, median and mean if that is symmetric, and robust to outliers; "median" and "mean"
@@ -228,19 +228,20 @@ def _check_prior(
 def _guess_of(
     space: Space | Joint, guess: Box | Mapping[str, Any] | None, prior: Belief | None
 ) -> Guess:
-    """What is guessed, by default what an earlier belief recommends."""
-    if guess is None:
-        if prior is None:
-            return Guess({})
+    """What is guessed, and of the rest what an earlier belief recommends."""
+    known: dict[int, float] = {}
+    if prior is not None:
         best = recommend(prior, "mean", PolicyState(torch.Generator().manual_seed(0)))
-        return Guess(dict(enumerate(best.point.tolist())))
+        known = dict(enumerate(best.point.tolist()))
+    if guess is None:
+        return Guess(known)
     part = part_of(space, guess, "guess").design
     if not isinstance(part, Box) or not part.fixed:
         raise InvalidInput(
             f"`guess` is {checks.shown(guess)}, expected values of some parameters by name, or "
             "`box.given({0: 0.3})`."
         )
-    return Guess(part.fixed)
+    return Guess(known | {**part.fixed})
 
 
 def _at_levels(

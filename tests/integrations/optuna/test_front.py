@@ -79,7 +79,7 @@ def test_lucky_outliers_are_no_members_and_unlucky_ones_are(
     assert all(0.1 < point.params["x"] < 0.9 for point in front)
 
 
-def test_members_have_intervals_and_probabilities(front: Front) -> None:
+def test_members_have_intervals_and_probabilities(spiked: optuna.Study, front: Front) -> None:
     costs = [point.values["cost"] for point in front]
     assert costs == sorted(costs)
     for point in front:
@@ -92,6 +92,7 @@ def test_members_have_intervals_and_probabilities(front: Front) -> None:
     assert max(one.probability for one in dominated if abs(one.params["x"] - 0.5) > 0.45) < 0.05
     assert front[0] is next(iter(front))
     assert "speed" in front._repr_html_()
+    assert "Belief of speed" in belief(spiked)._repr_html_()
     assert repr(front).splitlines()[0] == "Front of cost, speed"
     assert "trial 15: cost 0." in repr(front)
     assert "speed" in front[0]._repr_html_()

@@ -11,6 +11,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from surefoot._internal import checks
+from surefoot._internal.html import as_html
 from surefoot._internal.pareto import non_dominated
 from surefoot._internal.user_warnings import warn
 from surefoot.beliefs.constraints import CONFIDENT
@@ -60,6 +61,12 @@ class MultiObjectiveBelief:
 
     objectives: Mapping[str, StudyBelief]
     trials: Sequence[FrozenTrial]
+
+    def _repr_html_(self) -> str:
+        tables = [
+            as_html(f"Belief of {name}", one.belief.rows) for name, one in self.objectives.items()
+        ]
+        return "".join(tables)
 
     def recommend(self, given: Mapping[str, Any] | None = None) -> StudyRecommendation:
         """The best parameters of a study with one objective; see `StudyBelief.recommend`.

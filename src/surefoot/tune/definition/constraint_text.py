@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from surefoot.types import Constraint
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 def constraint_lines(
     best: StudyRecommendation,
     constraints: Mapping[str, PredictedConstraint],
-    over_environment: Sequence[str] = (),
+    together: str = "",
 ) -> list[str]:
     """A line for each constraint, and whether all hold with the confidence asked for.
 
     Args:
         best: The recommendation.
         constraints: Its constraints as predicted, by name.
-        over_environment: Names of constraints that vary over the environment, of which there is
-            only the probability that all of them hold.
+        together: Constraints of which there is only the probability that all of them hold, in
+            words.
     """
     lines = [f"  {describe(name, one)}" for name, one in constraints.items()]
     if lines:
@@ -33,11 +33,8 @@ def constraint_lines(
             "for; this one, of those measured, comes nearest: they hold with probability "
             f"{probability_text(best.feasibility)}."
         )
-    elif over_environment:
-        lines.append(
-            f"Over the environment, all constraints ({', '.join(over_environment)}) hold with "
-            f"probability {probability_text(best.feasibility)}."
-        )
+    elif together:
+        lines.append(f"{together} hold with probability {probability_text(best.feasibility)}.")
     return lines
 
 

@@ -59,6 +59,7 @@ class Scheme:
         companion: What each configuration is measured beside, back to back, as in `[pairing]`.
         objectives: The objectives by name, if there are several; the first is the value of a trial.
         risk: Meaning of a recommended value, None where it is that of every measurement.
+        where: Of which of `variables` constraints are, in words.
         definition: Its tables of the study file as JSON values, equal for equal schemes.
         joint: The joint distribution of `variables`, None where there are none.
         arguments: Arguments of `SurefootSampler` by name, from the scheme.
@@ -75,6 +76,7 @@ class Scheme:
     companion: str = "none"
     objectives: Mapping[str, ObjectivesSection] = field(default_factory=dict)
     risk: RiskDescription | None = None
+    where: str = "over the environment"
     definition: Mapping[str, Any] = field(default_factory=dict)
     joint: Callable[[], StudyEnvironment | None] = lambda: None
     arguments: Callable[[Scheme], dict[str, Any]] = lambda scheme: {}
@@ -141,6 +143,7 @@ def at_levels(direction: str, section: FidelitySection) -> Scheme:
         home="fidelity",
         variables={name: DiscreteVariable(values=levels.levels)},
         risk=risk,
+        where="at the highest level",
         definition={"fidelity": section.model_dump(mode="json")},
         joint=section.joint,
         arguments=lambda scheme: {"fidelity": {name: levels.fidelity()}},

@@ -39,7 +39,7 @@ from surefoot.tune.study.front_text import StudyFront, values_text
 from surefoot.tune.study.state import StudyState
 from surefoot.tune.study.summary import (
     against_defaults,
-    constraints_over_environment,
+    constraints_together,
     paired_text,
     predicted_constraints,
     present_value,
@@ -123,7 +123,7 @@ def collect(state: StudyState) -> Report:
             for line in constraint_lines(
                 best,
                 predicted_constraints(state),
-                constraints_over_environment(state),
+                constraints_together(state),
             )
         ),
         effects=_effects(state),

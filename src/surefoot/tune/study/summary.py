@@ -98,8 +98,8 @@ class Summary:
         units: Units of the objective and of the parameters.
         effects: Effects of worker and time, a sentence each; all predictions are without them.
         failures: The first failure's reason and what failures share, a sentence each.
-        over_environment: Names of the constraints that were measured, in a study with an
-            environment, over which they hold with the recommendation's `feasibility`.
+        together: The constraints that were measured, in words, in a study with an environment or
+            a fidelity, where they hold with the recommendation's `feasibility`.
         present: Predicted value of the recommendation where its companion has the value of the
             latest rounds; None in a study without pairs.
         front: The Pareto front in a study with several objectives, of which the recommended
@@ -116,7 +116,7 @@ class Summary:
     units: Units = field(default_factory=Units)
     effects: tuple[str, ...] = ()
     failures: tuple[str, ...] = ()
-    over_environment: tuple[str, ...] = ()
+    together: str = ""
     present: float | None = None
     front: StudyFront | None = None
 
@@ -193,7 +193,7 @@ def summarise(
         risk=study_file.scheme.risk,
         units=study_file.units,
         failures=failure_lines(state.trials),
-        over_environment=constraints_over_environment(state),
+        together=constraints_together(state),
     )
 
 
@@ -237,20 +237,23 @@ def _constraints_at(state: StudyState, params: dict[str, Any]) -> dict[str, Pred
     return {name: known[name] for name in study_file.constraints if name in known}
 
 
-def constraints_over_environment(state: StudyState) -> tuple[str, ...]:
-    """Names of the measured constraints, in the order of the study file.
+def constraints_together(state: StudyState) -> str:
+    """The measured constraints in words, in the order of the study file.
 
-    Empty in a study without an environment, where each has a prediction of its own.
+    Empty in a study without an environment or fidelity, where each has a prediction of its own.
     """
-    if not state.study_file.scheme.variables:
-        return ()
+    scheme = state.study_file.scheme
     measured = {
         name
         for trial in state.trials
         if trial.state == TrialState.COMPLETE
         for name in trial.user_attrs.get(CONSTRAINTS, ())
     }
-    return tuple(name for name in state.study_file.constraints if name in measured)
+    names = [name for name in state.study_file.constraints if name in measured]
+    if not scheme.variables or not names:
+        return ""
+    where = f"{scheme.where[0].upper()}{scheme.where[1:]}"
+    return f"{where}, all constraints ({', '.join(names)})"
 
 
 def present_value(state: StudyState) -> float | None:
