@@ -111,7 +111,7 @@ def placed_in(part: Space | Joint, location: Location, whole: Space | Joint) -> 
         return location
     box: Box = part.design  # type: ignore[assignment]
     share = (location.design - whole.design.lower) / (whole.design.upper - whole.design.lower)
-    (design,) = box.snap((box.lower + box.span * share).unsqueeze(0))
+    design = box.on_boundary(box.snap((box.lower + box.span * share).unsqueeze(0))[0])
     if isinstance(part, Joint):
         return part.location(design, None, location.environment)  # type: ignore[arg-type]
     return part.location(design)
