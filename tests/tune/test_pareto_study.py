@@ -18,8 +18,11 @@ from surefoot.integrations.optuna import CONSTRAINTS
 from surefoot.tune import StudyFile, StudyFileError, open_study
 from surefoot.tune.ask_tell.ask_tell import open_ask_tell
 from surefoot.tune.check import check
-from surefoot.tune.measuring.measurement import Failure, Measurement
+from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement
+from surefoot.tune.study.front_text import preferences
 from surefoot.tune.study.opened_study import OpenedStudy, create_study
+from surefoot.tune.study.trial_attributes import UNITS
+from surefoot.types import InvalidInput
 
 STUDY = f"""
 [study]
@@ -193,6 +196,48 @@ def test_a_preference_chooses_from_the_front(measured: OpenedStudy) -> None:
     assert "Warning: no measured configuration keeps cost<=0.5 with" in warned
     (said,) = json.loads(surefoot("recommend", path, "--prefer", "cost<=0.5", "--json"))["warnings"]
     assert said.startswith("no measured configuration keeps cost<=0.5 with")
+
+
+@pytest.mark.parametrize(
+    ("text", "recorded", "expected"),
+    [
+        ("cost<=2", {}, 2.0),
+        ("cost<=15us", {}, 0.015),
+        ("cost <= 15 us", {VALUE: "s"}, 0.015),  # what is declared is what values are in
+        ("cost<=0.1 s", {}, 100.0),
+        ("cost<=1 min", {}, 60_000.0),
+        ("cost<=2 us/op", {}, 0.002),
+        ("speed>=2 kB/s", {"speed": "MB/s"}, 0.002),
+        ("speed>=2k", {}, 2000.0),
+        ("speed>=2k", {"speed": ""}, 2000.0),
+        ("speed>=1e3", {"speed": "MB/s"}, 1000.0),
+        ("cost<=2MB", {}, "cost is in ms; expected a number of that unit"),
+        ("cost<=2points", {}, "cost is in ms"),
+        ("speed>=2 kB/s", {}, "no unit of speed is known; expected a number, or `unit` in"),
+        ("speed>=2 kB/s", {"speed": ""}, "no unit of speed is known"),
+        ("speed>=2 ms", {"speed": "MB/s"}, "speed is in MB/s; expected"),
+        ("cost<=nan", {}, "expected a number behind <="),
+        ("cost<=1_0", {}, "expected a number behind <="),
+        ("cost<=2±1", {}, "expected a number behind <="),
+    ],
+)
+def test_a_unit_of_a_preference_is_that_of_its_objective(write, text, recorded, expected):
+    study_file = StudyFile.load(write())
+    if isinstance(expected, float):
+        (found,) = preferences(study_file, [text], recorded).values()
+        assert found == expected
+        return
+    with pytest.raises(InvalidInput, match=re.escape(expected)) as refused:
+        preferences(study_file, [text], recorded)
+    assert repr(text) in str(refused.value)
+
+
+@pytest.mark.slow
+def test_a_preference_in_the_unit_that_was_printed(measured: OpenedStudy) -> None:
+    measured.study.set_user_attr(UNITS, {VALUE: "ms", "speed": "MB/s"})
+    path = measured.study_file.path
+    assert "x = 0.25" in surefoot("recommend", path, "--prefer", "cost<=1300us")
+    assert "x = 0.5" in surefoot("recommend", path, "--prefer", "speed>=700 kB/s")
 
 
 @pytest.mark.slow
