@@ -25,6 +25,7 @@ from surefoot.tune.measuring.setup_commands import set_up
 from surefoot.tune.plain_text import printable
 from surefoot.tune.stopping import Stop, stop_on_signals
 from surefoot.tune.study.opened_study import check_study, default_sampler
+from surefoot.tune.study.schedule import without_effect
 from surefoot.tune.study.trials import suggest_all
 
 _OUTPUT_LINES = 10
@@ -74,8 +75,9 @@ class Checked:
                 lines.append(f"environment {name}: {value:g}")
             if result.worker:
                 lines.append(f"worker: {printable(result.worker)}")
-        notes = shell_notes(self.study_file.objective.commands)
-        lines += [f"warning: {note}" for note in notes]
+        late = without_effect(self.study_file, self.study_file.study.rounds)
+        notes = [*shell_notes(self.study_file.objective.commands), late]
+        lines += [f"warning: {note}" for note in notes if note]
         lines.append(f"seconds: {result.seconds:.3g}; nothing was recorded")
         return lines
 
