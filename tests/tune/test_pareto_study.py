@@ -14,11 +14,14 @@ import pytest
 from optuna.trial import TrialState, create_trial
 
 from support.commands import study_writer, surefoot
-from surefoot.integrations.optuna import CONSTRAINTS
+from surefoot.integrations.optuna import CONSTRAINTS, STANDARD_ERROR, STANDARD_ERRORS
 from surefoot.tune import StudyFile, StudyFileError, open_study
 from surefoot.tune.ask_tell.ask_tell import open_ask_tell
 from surefoot.tune.check import check
+from surefoot.tune.comparison.comparison import of_further
 from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement
+from surefoot.tune.measuring.observed_constraints import check_constraints
+from surefoot.tune.measuring.quantity import Quantity
 from surefoot.tune.study.front_text import preferences
 from surefoot.tune.study.opened_study import OpenedStudy, create_study
 from surefoot.tune.study.trial_attributes import UNITS
@@ -178,6 +181,71 @@ def test_a_run_measures_all_objectives(write: Callable[..., Path], tmp_path: Pat
     again = write(('name = "demo"', 'name = "again"\nstorage = "sqlite:///again.db"'))
     surefoot("import", again, tmp_path / "trials.csv")
     assert len(open_study(again).state().front) == len(rows)
+
+
+def _with_errors(opened: OpenedStudy, other: str, both: bool) -> float:
+    """What is predicted of `other` if half of its values are off by 1, with an error that says so.
+
+    `other` is an objective or a constraint that is measured beside the value; `both` gives the
+    errors of the right values, too.
+    """
+    for i in range(24):
+        off = i % 2 == 1
+        opened.study.add_trial(
+            create_trial(
+                params={"x": i // 2 / 11},
+                distributions=opened.study_file.distributions,
+                value=1.0 + i // 2 / 11,
+                user_attrs={
+                    CONSTRAINTS: {other: 3.0 + off},
+                    STANDARD_ERRORS: {other: 1.0} if off else {other: 0.01} if both else {},
+                },
+            )
+        )
+    belief = open_study(opened.study_file.path).state().belief
+    if other in opened.study_file.constraints:
+        return belief.constraints({"x": 0.5})[other].value
+    return float(belief.of_objective(other).predict([{"x": 0.5}])[0][0])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("both", [True, False])
+@pytest.mark.parametrize("other", ["speed", "p99"])
+def test_standard_errors_of_what_is_measured_beside_the_value_count(write, other, both) -> None:
+    alone = ("[objectives]\n" + OBJECTIVES, "[constraints]\np99 = { max = 9 }\n")
+    changes = (
+        () if other == "speed" else (alone, ("rounds = 7", 'direction = "minimize"\nrounds = 7'))
+    )
+    opened = create_study(StudyFile.load(write(*changes)))
+    assert _with_errors(opened, other, both) == pytest.approx(3.0, abs=0.15)
+
+
+def test_standard_errors_are_read_converted_and_recorded(write, tmp_path) -> None:
+    bench = BENCH.replace('"speed", x * (2 - x)', '"speed", "750 MB/s ± 20 MB/s"')
+    bench = bench.replace('"cost", 1 + x, "ms"', '"cost 1500 us ± 40 us"')
+    path = study_writer(tmp_path, STUDY, bench)(('"speed" }', '"speed", unit = "GB/s" }'))
+    assert "speed: 0.75 ± 0.02 GB/s" in surefoot("check", path)
+    surefoot("tune", path, "--rounds", 1)
+    (trial,) = open_study(path).state().trials
+    assert trial.user_attrs[STANDARD_ERRORS] == {"speed": 0.02}
+    assert trial.user_attrs[STANDARD_ERROR] == 0.04
+    surefoot("export", path, "-o", tmp_path / "all.csv")
+    (row,) = csv.DictReader((tmp_path / "all.csv").open())
+    assert (row["sem"], row["sem_speed"]) == ("0.04", "0.02")
+
+
+@pytest.mark.parametrize("error", ["inf", "nan"])
+def test_a_standard_error_that_is_none_is_blameless(error) -> None:
+    quantity = Quantity(3.0, sem=float(error), text=f"3 ± {error}")
+    found = check_constraints(["speed"], {"speed": quantity}, "no {0}", ["speed"])
+    assert "the standard error of the objective speed is" in found.reason
+    assert found.blameless
+
+
+def test_a_comparison_of_a_further_objective_knows_its_errors() -> None:
+    runs = [{"a": Measurement(1.0, 0.1, constraints={"speed": 2.0}, sem=9.0, sems={"speed": 0.5})}]
+    (pair,) = of_further(runs, "speed")
+    assert (pair["a"].value, pair["a"].sem) == (2.0, 0.5)
 
 
 @pytest.mark.slow

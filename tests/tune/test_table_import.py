@@ -66,11 +66,11 @@ KINDS = {
     "values": ("", Measurement(2.5, 0.25, sem=0.5, worker="=w1")),
     "constraints": (
         "[constraints]\np99 = { max = 9 }\n",
-        Measurement(2.5, 0.25, constraints={"p99": 3.25}, sem=0.5),
+        Measurement(2.5, 0.25, constraints={"p99": 3.25}, sem=0.5, sems={"p99": 0.125}),
     ),
     "objectives": (
         '[objectives]\nspeed = { direction = "maximize" }\ncost = { direction = "minimize" }\n',
-        Measurement(2.5, 0.25, constraints={"cost": 7.5}, sem=0.5),
+        Measurement(2.5, 0.25, constraints={"cost": 7.5}, sem=0.5, sems={"cost": 0.75}),
     ),
     "an environment": (
         '[environment]\ncontrol = "observed"\n'
@@ -282,6 +282,7 @@ measure = "mean"
         ("size,share,mode,value,value\n512,0.5,OFF,1,2\n", "the column 'value' is there twice"),
         (TIMED + "512,0.5,OFF,1,9999-12-31 23:59:59,5\n", "'5' in column 'seconds', expected a"),
         (TIMED + "512,0.5,OFF,1,2026-03-01,1e300\n", "'1e300' in column 'seconds', expected a"),
+        ("sem_p99,size,share,mode,value\n1,512,0.5,OFF,1\n", "unknown column 'sem_p99'"),
         (TIMED + "512,0.5,OFF,1,2026-03-01,-3\n", "'-3' in column 'seconds', expected a duration"),
         (TIMED + "512,0.5,OFF,1,0001-01-01T00:00:00+14:00,1\n", "in column 'time', expected"),
         ("", "the file is empty"),

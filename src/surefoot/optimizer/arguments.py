@@ -279,8 +279,10 @@ def checked_measurement(
     if OBJECTIVE in given.values:
         values = {OBJECTIVE: checks.reward(given.values[OBJECTIVE]), **values}
     error = checks.standard_error(given.sem)
-    standard_errors([error] if error else None, 1, estimator)
+    errors = {name: checks.standard_error(one) for name, one in given.sems.items()}
+    known = [one for one in (error, *errors.values()) if one]
+    standard_errors(known or None, len(known), estimator)
     worker, time = given.worker, given.time
     if worker is not None or time is not None:
         ((worker, time),) = conditions([worker], [time], 1, effects)
-    return replace(given, values=values, sem=error, worker=worker, time=time)
+    return replace(given, values=values, sem=error, worker=worker, time=time, sems=errors)

@@ -68,7 +68,8 @@ class Checked:
             lines.append(f"{what}: {result.value:g}{error} {unit}".rstrip() + source)
             for name, value in result.constraints.items():
                 its = result.units.get(name, "")
-                shown = f"{value:g} {its}".rstrip()
+                error = f" ± {result.sems[name]:g}" if name in result.sems else ""
+                shown = f"{value:g}{error} {its}".rstrip()
                 limit = self.study_file.constraints.get(name)
                 lines.append(f"{name}: {shown}" + (f", {limit_words(limit)}" if limit else ""))
             for name, value in (result.environment or {}).items():

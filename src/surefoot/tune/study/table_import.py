@@ -14,7 +14,14 @@ from typing import Any
 
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from surefoot.integrations.optuna import CONSTRAINTS, ENVIRONMENT, STANDARD_ERROR, TIME, WORKER
+from surefoot.integrations.optuna import (
+    CONSTRAINTS,
+    ENVIRONMENT,
+    STANDARD_ERROR,
+    STANDARD_ERRORS,
+    TIME,
+    WORKER,
+)
 from surefoot.tune.definition.environment import Variable
 from surefoot.tune.definition.parameters import value_of, written
 from surefoot.tune.definition.study_file import StudyFile
@@ -75,12 +82,12 @@ def import_table(
     and `value`; `failure` is the reason of a row without a value, and `seconds` how long it took;
     `sem` is the standard error of the value, `worker` the name of the machine, `time` (or `start`,
     of `export`) when it began. A constraint has a column `constraint_NAME` or of its name if it was
-    measured. Of a study with pairs the values are kept, without what was measured beside them. A
-    cell of an inactive parameter is ignored, and a failure needs no environment. A row whose
-    `state` is running, waiting, pruned or interrupted is left out. All rows are checked before the
-    first is added. A row that is a trial of the study already, imported or measured, is not added
-    again: one with the same parameters, environment and value, and the same worker and time where
-    both are given.
+    measured, and `sem_NAME` is its standard error. Of a study with pairs the values are kept,
+    without what was measured beside them. A cell of an inactive parameter is ignored, and a failure
+    needs no environment. A row whose `state` is running, waiting, pruned or interrupted is left
+    out. All rows are checked before the first is added. A row that is a trial of the study already,
+    imported or measured, is not added again: one with the same parameters, environment and value,
+    and the same worker and time where both are given.
 
     Args:
         path: The study file.
@@ -157,7 +164,8 @@ class _Table:
         }
         used, named = self._used(), {**self.environment, **self.parameters}
         self.others = {name: index for index, name in enumerate(self.header) if index not in used}
-        known = (FAILED, STATE, DURATION, ERROR, WHO, WHEN, STARTED, *IGNORED)
+        errors = [f"{ERROR}_{name}" for name in self.constraints]
+        known = (FAILED, STATE, DURATION, ERROR, *errors, WHO, WHEN, STARTED, *IGNORED)
         self.ignored: list[str] = []
         paired = {*PAIRED} <= {*self.header}
         for index, name in enumerate(self.header):
@@ -281,10 +289,11 @@ class _Row:
             attributes[SECONDS] = self._seconds(seconds)
             if attributes[SECONDS] < 0.0:
                 raise self._wrong(DURATION, seconds, "a duration of at least 0")
-        if error := self._text(ERROR):
-            attributes[STANDARD_ERROR] = self._number(ERROR, error)
-            if attributes[STANDARD_ERROR] < 0.0:
-                raise self._wrong(ERROR, error, "a standard error of at least 0")
+        if (error := self._error(ERROR)) is not None:
+            attributes[STANDARD_ERROR] = error
+        errors = {name: self._error(f"{ERROR}_{name}") for name in self.table.constraints}
+        if sems := {name: one for name, one in errors.items() if one is not None}:
+            attributes[STANDARD_ERRORS] = sems
         if worker := self._text(WHO):
             attributes[WORKER] = storable(_unquoted(worker))
         if self.begun() is None:
@@ -307,6 +316,15 @@ class _Row:
                 user_attrs=attributes,
             )
         )
+
+    def _error(self, column: str) -> float | None:
+        """A standard error, None for an empty cell."""
+        if not (cell := self._text(column)):
+            return None
+        error = self._number(column, cell)
+        if error < 0.0:
+            raise self._wrong(column, cell, "a standard error of at least 0")
+        return error
 
     def _value(self, cell: str) -> float:
         value = self._number(VALUE, cell)
