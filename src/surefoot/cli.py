@@ -184,7 +184,8 @@ def recommend(
         typer.Option(
             "--prefer",
             metavar="LIMIT",
-            help="A limit of one of several objectives, such as 'latency<=20'; may be repeated.",
+            help="A limit of one of several objectives, such as 'latency<=20' or "
+            "'latency<=20ms'; may be repeated.",
             show_default=False,
         ),
     ] = None,
@@ -235,6 +236,7 @@ def recommend(
         from surefoot.tune.definition.constraint_text import constraints_as_json
         from surefoot.tune.study.best_by_given import best_by_given, by_given_lines
         from surefoot.tune.study.front_text import preferences
+        from surefoot.tune.study.trial_attributes import study_units
 
         opened, texts = open_study(study), given_texts(given)
         if opened.study_file.scheme.given and not texts:
@@ -244,7 +246,8 @@ def recommend(
             else:
                 _say("\n".join(by_given_lines(state, found)))
             return
-        limits = preferences(opened.study_file, prefer or [])
+        measured = study_units(opened.state().attributes) if prefer else {}
+        limits = preferences(opened.study_file, prefer or [], measured)
         summary = summarise(opened, given_values(opened.study_file, texts), limits)
         best = summary.recommended or opened.state().recommendation  # or why there is none
         if as_json:
@@ -420,9 +423,10 @@ def import_(
 
     The study is created if it does not exist. The table has one column for each parameter, named
     like it, and `value`; a row without a value is a failure. Optional columns: `failure` (the
-    reason), `sem` (standard error), `worker`, `time` (when it began), `seconds` (how long it took),
-    `state` (complete, fail; others are left out), and one for each constraint. A table of Optuna's
-    `trials_dataframe` will do. Rows that are trials of the study already are not added again.
+    reason), `sem` (standard error), `worker`, `time` or `start` (when it began), `seconds` (how
+    long it took), `state` (complete, fail; others are left out), and one for each constraint. A
+    table of Optuna's `trials_dataframe` will do. Rows that are trials of the study already are not
+    added again.
 
     Instead of a table, an SQLite file or a journal of Optuna, such as the study's own from before
     its parameters were changed: a parameter that is new there has its default in all earlier

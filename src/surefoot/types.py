@@ -112,6 +112,7 @@ class Measurement:
         worker: Name of who or what measured it, None where it is unknown.
         time: When it was measured, in any unit, None where it is unknown.
         failed: Whether measuring failed because of the point, which the search then avoids.
+        sems: Standard errors of the other outcomes by name, of those where they are known.
 
     Example:
         >>> import surefoot as sf
@@ -128,6 +129,7 @@ class Measurement:
     worker: str | int | None = None
     time: float | None = None
     failed: bool = False
+    sems: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -232,6 +232,7 @@ def test_whatever_a_run_reports_is_recorded_and_read_again(write_study):
         "environment": {"load": 2.0},
         "constraints": {"p99": 3.0},
         "sem": 0.5,
+        "sems": {"p99": 0.25},
         "worker": "rack 2",
         "units": {"=": "ms", "p99": "s"},
         "ended_early": True,

@@ -170,7 +170,11 @@ def test_a_function_is_not_passed_an_inactive_parameter(write_study):
         ),
         ("mode == 'FULL'", "size > 1", r"parameters\.size\.when: depends on itself"),
         ("special = [0]", "special = [0, 0]", r"parameters\.size\.special: got \[0, 0\]"),
-        ("special = [0]", "special = ['a']", r"parameters\.size\.special: got 'a', expected"),
+        (
+            "special = [0]",
+            "special = ['a']",
+            r"parameters\.size\.special: got 'a' in the list, expected",
+        ),
         ('unit = "kB"', "unit = ''", r"parameters\.size\.unit: got ''"),
         ('unit = "ms"', "unit = 5", r"objective\.unit: got 5, expected a text"),
         ("high = 1 }", "high = 1, inactive = '' }", r"parameters\.share\.inactive: given without"),

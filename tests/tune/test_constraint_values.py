@@ -142,6 +142,8 @@ def test_a_function_returns_a_dictionary(tmp_path):
     [
         ("p99 = {}", "constraints.p99.max: missing; expected a finite number (or `min` instead)"),
         ("p99 = { max = 1, min = 0 }", "constraints.p99.min: given together with `max`; expected"),
+        ("p99 = { max = '15us' }", "p99.max: got '15us', expected a finite number and in `unit`"),
+        ("p99 = { max = '2s', unit = 'MB' }", "p99.max: got '2s' beside unit = 'MB', expected a"),
         ("p99 = { max = 'x' }", "constraints.p99.max: got 'x', expected a finite number"),
         ("p99 = { max = 1, confidence = 1.0 }", "constraints.p99.confidence: got 1.0, expected a"),
         ("p99 = { max = 1, value = '/(/' }", "constraints.p99.value: got '/(/', not a pattern"),
@@ -157,6 +159,21 @@ def test_a_wrong_table_is_refused_in_one_line(write_study, line, message):
     with pytest.raises(StudyFileError) as refused:
         StudyFile.load(path)
     assert message in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("line", "limit"),
+    [
+        ("max = '15us', unit = 'ms'", 0.015),
+        ("min = '1.5 GiB', unit = 'MiB'", 1536.0),
+        ("max = '2 min', unit = 's'", 120.0),
+        ("min = '12k', unit = 'requests/s'", 12_000.0),
+    ],
+)
+def test_a_limit_is_converted_to_the_unit_of_what_it_limits(write_study, line, limit):
+    path = write_study(("[parameters]", f"[constraints]\np99 = {{ {line} }}\n[parameters]"))
+    found = StudyFile.load(path).constraints["p99"]
+    assert limit == (found.maximum if "max" in line else found.minimum)
 
 
 @pytest.mark.slow

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
+from support.commands import surefoot
 from support.study_doubles import Scripted, target_of, trials_of
+from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study import early_stop
-from surefoot.tune.study.confirm_stage import CONFIRM
+from surefoot.tune.study.confirm_stage import CONFIRM, confirm_runs
 from surefoot.tune.study.early_stop import stored_stop
 from surefoot.tune.study.opened_study import open_study
+from surefoot.tune.study.schedule import without_effect
 from surefoot.tune.workers.worker_loop import tune
 
 STOP = ("[parameters]", "[stop]\ngain = 0.05\n\n[confirm]\nevery = 0\n\n[parameters]")
@@ -33,6 +38,44 @@ def probability(monkeypatch) -> list[float]:
 
 def test_the_first_check_waits_for_ten_rounds_a_parameter():
     assert [early_stop.first_check(number) for number in (1, 2, 5)] == [15, 20, 50]
+
+
+@pytest.mark.parametrize("share", [0.0, 0.15, 0.5])
+def test_a_search_that_ends_before_it_can_be_stopped_is_said(write_study, share):
+    replaced = (STOP[0], STOP[1].replace("every = 0", f"every = 0\nshare = {share}"))
+    study_file = StudyFile.load(write_study(replaced))
+    earliest = 30 + early_stop.EVERY  # of three parameters
+    for rounds in range(1, 90):
+        said = without_effect(study_file, rounds)
+        ends = rounds - confirm_runs(study_file, rounds) > earliest
+        assert (said == "") is ends
+        if said:
+            wanted = int(re.search(r"expected at least (\d+) rounds", said)[1])
+            assert f"[stop] cannot end a search of {rounds} rounds" in said
+            assert not without_effect(study_file, wanted)
+            assert without_effect(study_file, wanted - 1)
+    assert not without_effect(StudyFile.load(write_study()), 3)
+
+
+@pytest.mark.slow
+def test_the_first_round_at_which_it_can_end_is_the_one_that_is_said(write_study, probability):
+    probability[:] = [0.01]
+    path = write_study((STOP[0], STOP[1].replace("every = 0", "every = 0\nshare = 0")))
+    earliest = early_stop.earliest_stop(3)
+    for rounds, asked in ((earliest, earliest), (earliest + 1, earliest)):
+        path.with_name("hill.db").unlink(missing_ok=True)
+        tune(trials_of(path, rounds=rounds), objective := Scripted(), Stop())
+        assert len(objective.asked) == asked
+        stopped = stored_stop(open_study(path).state(), rounds)
+        earlier = stopped is not None and stopped.target < rounds
+        assert earlier is not bool(without_effect(StudyFile.load(path), rounds))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("command", ["check", "tune"])
+def test_a_run_and_a_check_say_that_it_comes_too_late(write_study, command):
+    said = surefoot(command, write_study(STOP))
+    assert "warning: [stop] cannot end a search of 8 rounds" in " ".join(said.split())
 
 
 @pytest.mark.long

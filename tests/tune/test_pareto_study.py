@@ -14,12 +14,18 @@ import pytest
 from optuna.trial import TrialState, create_trial
 
 from support.commands import study_writer, surefoot
-from surefoot.integrations.optuna import CONSTRAINTS
+from surefoot.integrations.optuna import CONSTRAINTS, STANDARD_ERROR, STANDARD_ERRORS
 from surefoot.tune import StudyFile, StudyFileError, open_study
 from surefoot.tune.ask_tell.ask_tell import open_ask_tell
 from surefoot.tune.check import check
-from surefoot.tune.measuring.measurement import Failure, Measurement
+from surefoot.tune.comparison.comparison import of_further
+from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement
+from surefoot.tune.measuring.observed_constraints import check_constraints
+from surefoot.tune.measuring.quantity import Quantity
+from surefoot.tune.study.front_text import preferences
 from surefoot.tune.study.opened_study import OpenedStudy, create_study
+from surefoot.tune.study.trial_attributes import UNITS
+from surefoot.types import InvalidInput
 
 STUDY = f"""
 [study]
@@ -177,6 +183,71 @@ def test_a_run_measures_all_objectives(write: Callable[..., Path], tmp_path: Pat
     assert len(open_study(again).state().front) == len(rows)
 
 
+def _with_errors(opened: OpenedStudy, other: str, both: bool) -> float:
+    """What is predicted of `other` if half of its values are off by 1, with an error that says so.
+
+    `other` is an objective or a constraint that is measured beside the value; `both` gives the
+    errors of the right values, too.
+    """
+    for i in range(24):
+        off = i % 2 == 1
+        opened.study.add_trial(
+            create_trial(
+                params={"x": i // 2 / 11},
+                distributions=opened.study_file.distributions,
+                value=1.0 + i // 2 / 11,
+                user_attrs={
+                    CONSTRAINTS: {other: 3.0 + off},
+                    STANDARD_ERRORS: {other: 1.0} if off else {other: 0.01} if both else {},
+                },
+            )
+        )
+    belief = open_study(opened.study_file.path).state().belief
+    if other in opened.study_file.constraints:
+        return belief.constraints({"x": 0.5})[other].value
+    return float(belief.of_objective(other).predict([{"x": 0.5}])[0][0])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("both", [True, False])
+@pytest.mark.parametrize("other", ["speed", "p99"])
+def test_standard_errors_of_what_is_measured_beside_the_value_count(write, other, both) -> None:
+    alone = ("[objectives]\n" + OBJECTIVES, "[constraints]\np99 = { max = 9 }\n")
+    changes = (
+        () if other == "speed" else (alone, ("rounds = 7", 'direction = "minimize"\nrounds = 7'))
+    )
+    opened = create_study(StudyFile.load(write(*changes)))
+    assert _with_errors(opened, other, both) == pytest.approx(3.0, abs=0.15)
+
+
+def test_standard_errors_are_read_converted_and_recorded(write, tmp_path) -> None:
+    bench = BENCH.replace('"speed", x * (2 - x)', '"speed", "750 MB/s ± 20 MB/s"')
+    bench = bench.replace('"cost", 1 + x, "ms"', '"cost 1500 us ± 40 us"')
+    path = study_writer(tmp_path, STUDY, bench)(('"speed" }', '"speed", unit = "GB/s" }'))
+    assert "speed: 0.75 ± 0.02 GB/s" in surefoot("check", path)
+    surefoot("tune", path, "--rounds", 1)
+    (trial,) = open_study(path).state().trials
+    assert trial.user_attrs[STANDARD_ERRORS] == {"speed": 0.02}
+    assert trial.user_attrs[STANDARD_ERROR] == 0.04
+    surefoot("export", path, "-o", tmp_path / "all.csv")
+    (row,) = csv.DictReader((tmp_path / "all.csv").open())
+    assert (row["sem"], row["sem_speed"]) == ("0.04", "0.02")
+
+
+@pytest.mark.parametrize("error", ["inf", "nan"])
+def test_a_standard_error_that_is_none_is_blameless(error) -> None:
+    quantity = Quantity(3.0, sem=float(error), text=f"3 ± {error}")
+    found = check_constraints(["speed"], {"speed": quantity}, "no {0}", ["speed"])
+    assert "the standard error of the objective speed is" in found.reason
+    assert found.blameless
+
+
+def test_a_comparison_of_a_further_objective_knows_its_errors() -> None:
+    runs = [{"a": Measurement(1.0, 0.1, constraints={"speed": 2.0}, sem=9.0, sems={"speed": 0.5})}]
+    (pair,) = of_further(runs, "speed")
+    assert (pair["a"].value, pair["a"].sem) == (2.0, 0.5)
+
+
 @pytest.mark.slow
 def test_a_preference_chooses_from_the_front(measured: OpenedStudy) -> None:
     path = measured.study_file.path
@@ -193,6 +264,48 @@ def test_a_preference_chooses_from_the_front(measured: OpenedStudy) -> None:
     assert "Warning: no measured configuration keeps cost<=0.5 with" in warned
     (said,) = json.loads(surefoot("recommend", path, "--prefer", "cost<=0.5", "--json"))["warnings"]
     assert said.startswith("no measured configuration keeps cost<=0.5 with")
+
+
+@pytest.mark.parametrize(
+    ("text", "recorded", "expected"),
+    [
+        ("cost<=2", {}, 2.0),
+        ("cost<=15us", {}, 0.015),
+        ("cost <= 15 us", {VALUE: "s"}, 0.015),  # what is declared is what values are in
+        ("cost<=0.1 s", {}, 100.0),
+        ("cost<=1 min", {}, 60_000.0),
+        ("cost<=2 us/op", {}, 0.002),
+        ("speed>=2 kB/s", {"speed": "MB/s"}, 0.002),
+        ("speed>=2k", {}, 2000.0),
+        ("speed>=2k", {"speed": ""}, 2000.0),
+        ("speed>=1e3", {"speed": "MB/s"}, 1000.0),
+        ("cost<=2MB", {}, "cost is in ms; expected a number of that unit"),
+        ("cost<=2points", {}, "cost is in ms"),
+        ("speed>=2 kB/s", {}, "no unit of speed is known; expected a number, or `unit` in"),
+        ("speed>=2 kB/s", {"speed": ""}, "no unit of speed is known"),
+        ("speed>=2 ms", {"speed": "MB/s"}, "speed is in MB/s; expected"),
+        ("cost<=nan", {}, "expected a number behind <="),
+        ("cost<=1_0", {}, "expected a number behind <="),
+        ("cost<=2±1", {}, "expected a number behind <="),
+    ],
+)
+def test_a_unit_of_a_preference_is_that_of_its_objective(write, text, recorded, expected):
+    study_file = StudyFile.load(write())
+    if isinstance(expected, float):
+        (found,) = preferences(study_file, [text], recorded).values()
+        assert found == expected
+        return
+    with pytest.raises(InvalidInput, match=re.escape(expected)) as refused:
+        preferences(study_file, [text], recorded)
+    assert repr(text) in str(refused.value)
+
+
+@pytest.mark.slow
+def test_a_preference_in_the_unit_that_was_printed(measured: OpenedStudy) -> None:
+    measured.study.set_user_attr(UNITS, {VALUE: "ms", "speed": "MB/s"})
+    path = measured.study_file.path
+    assert "x = 0.25" in surefoot("recommend", path, "--prefer", "cost<=1300us")
+    assert "x = 0.5" in surefoot("recommend", path, "--prefer", "speed>=700 kB/s")
 
 
 @pytest.mark.slow

@@ -135,7 +135,7 @@ def test_without_the_table_there_are_none(write_study) -> None:
         ("[repeats]\nunstable = nan", "repeats.unstable: got nan, expected a share above 0"),
         (
             '[repeats]\nunstable = "0.2"',
-            "repeats.unstable.float: got '0.2', expected a share above 0",
+            "repeats.unstable: got '0.2', expected a share above 0",
         ),
         ("[repeats]\nmots = 2", "repeats.mots: unknown key; did you mean `most`?"),
     ],

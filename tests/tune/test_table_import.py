@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from support.study_doubles import Scripted, all_of, trials_of
 from surefoot.cli import app
+from surefoot.integrations.optuna.trial_conditions import conditions_of
 from surefoot.parameters import Float, Int
 from surefoot.tune import StudyFile, export, import_table, open_study
 from surefoot.tune.comparison.named_settings import named_setting
@@ -20,6 +21,7 @@ from surefoot.tune.stopping import Stop
 from surefoot.tune.study import table_import, trial_rows
 from surefoot.tune.study.opened_study import create_study
 from surefoot.tune.study.table_import import Imported
+from surefoot.tune.study.tables import trial_table
 from surefoot.tune.workers.worker_loop import tune
 from surefoot.types import InvalidInput
 
@@ -53,6 +55,66 @@ def test_it_is_the_inverse_of_export(write_study, tmp_path):
             one.user_attrs.get(key) for one in before
         ]
     assert import_table(path, tmp_path / "all.csv") == Imported(0, 0, 8, 0)
+
+
+DEFAULTS = (
+    ("log = true }", "log = true, default = 600 }"),
+    ("high = 1 }", "high = 1, default = 0.5 }"),
+    ('"FULL"] }', '"FULL"], default = "OFF" }'),
+)
+KINDS = {
+    "values": ("", Measurement(2.5, 0.25, sem=0.5, worker="=w1")),
+    "constraints": (
+        "[constraints]\np99 = { max = 9 }\n",
+        Measurement(2.5, 0.25, constraints={"p99": 3.25}, sem=0.5, sems={"p99": 0.125}),
+    ),
+    "objectives": (
+        '[objectives]\nspeed = { direction = "maximize" }\ncost = { direction = "minimize" }\n',
+        Measurement(2.5, 0.25, constraints={"cost": 7.5}, sem=0.5, sems={"cost": 0.75}),
+    ),
+    "an environment": (
+        '[environment]\ncontrol = "observed"\n'
+        'load = { distribution = "uniform", low = 0, high = 1 }\n[risk]\nmeasure = "mean"\n',
+        Measurement(2.5, 0.25, {"load": 0.125}, sem=0.5),
+    ),
+    "pairs": ('[pairing]\nwith = "defaults"\n', Measurement(2.5, 0.25, sem=0.5)),
+}
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_column_of_export_comes_back_or_is_named(write_study, tmp_path, kind, ending):
+    tables, measurement = KINDS[kind]
+    path = write_study(
+        *(DEFAULTS if kind == "pairs" else ()), ("[parameters]", tables + "[parameters]")
+    )
+    if kind == "objectives":
+        path.write_text(path.read_text().replace('direction = "minimize"\nrounds', "rounds"))
+    script = [measurement, measurement, Failure("=1+1", "", 0.1), measurement, measurement]
+    tune(trials_of(path, rounds=3), Scripted(script), Stop())
+    opened = open_study(path)
+    export(opened, file := tmp_path / f"all.{ending}")
+    before, columns = trial_table(opened.state())
+    began = [conditions_of(one, ["drift"]) for one in opened.study.get_trials()]
+    (tmp_path / "hill.db").unlink()
+    done = import_table(path, file)
+    opened = open_study(path)
+    after, _ = trial_table(opened.state())
+    assert [conditions_of(one, ["drift"]) for one in opened.study.get_trials()] == began
+    assert all(one["start"] is not None for one in after)
+    for name in {*columns} - {*done.ignored, "weight"}:
+        assert [one[name] for one in after] == [one[name] for one in before], name
+    assert {*done.ignored} == ({"measured", "beside"} if kind == "pairs" else set())
+
+
+def test_rows_of_a_table_keep_the_change_with_time(write_study, tmp_path):
+    text = "size,share,mode,value,start\n"
+    rows = [
+        f"512,0.5,OFF,{1 + i // 20 + 0.01 * (i % 3)},2026-03-01 14:{i:02}:00\n" for i in range(40)
+    ]
+    path = write_study()
+    import_table(path, table(tmp_path, text + "".join(rows)))
+    assert "drift" in open_study(path).state().belief.effects
 
 
 @pytest.mark.long
@@ -220,6 +282,7 @@ measure = "mean"
         ("size,share,mode,value,value\n512,0.5,OFF,1,2\n", "the column 'value' is there twice"),
         (TIMED + "512,0.5,OFF,1,9999-12-31 23:59:59,5\n", "'5' in column 'seconds', expected a"),
         (TIMED + "512,0.5,OFF,1,2026-03-01,1e300\n", "'1e300' in column 'seconds', expected a"),
+        ("sem_p99,size,share,mode,value\n1,512,0.5,OFF,1\n", "unknown column 'sem_p99'"),
         (TIMED + "512,0.5,OFF,1,2026-03-01,-3\n", "'-3' in column 'seconds', expected a duration"),
         (TIMED + "512,0.5,OFF,1,0001-01-01T00:00:00+14:00,1\n", "in column 'time', expected"),
         ("", "the file is empty"),

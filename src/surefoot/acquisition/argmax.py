@@ -179,12 +179,12 @@ def best_point(
         anchors = box.snap(anchors)  # what was measured may violate a rule
     if box.has_many_variables:
         near = neighbors(box, anchors, generator)
-        return near[best_row(score, near)]
+        return box.on_boundary(near[best_row(score, near)])
     candidates = torch.cat([box.sample(_RAW, generator), _around(box, anchors, generator)])
     values = scores(score, candidates)
     chosen = diverse(candidates, values, box, _STARTS)
     if not len(chosen):  # infinite everywhere, as the logarithm of a probability that underflows
-        return candidates[int(values.argmax())]
+        return box.on_boundary(candidates[int(values.argmax())])
     ascended = _ascend(score, box, chosen)
     if box.discrete:
         activated = box.activated(box.snap(ascended), generator)
@@ -193,7 +193,7 @@ def best_point(
     if box.region.rules:
         ascended = refined(score, box, torch.cat([ascended, chosen]), generator)
     both = torch.cat([ascended, chosen])
-    return both[best_row(score, both)]
+    return box.on_boundary(both[best_row(score, both)])
 
 
 def _around(box: Box, anchors: Tensor, generator: torch.Generator) -> Tensor:

@@ -118,7 +118,7 @@ def _exploration(belief: Belief, box: Box, generator: torch.Generator) -> Locati
         far = distances(unit, sites).amin(-1) >= radius
         worth = torch.where(far, closer.sum(0), 0.0)
     best = int(worth.argmax())
-    return box.location(drawn[best]) if bool(worth[best] > 0.0) else None
+    return box.location(box.on_boundary(drawn[best])) if bool(worth[best] > 0.0) else None
 
 
 def _is_settled(belief: Belief, elsewhere: Tensor) -> bool:

@@ -55,7 +55,8 @@ class Guess:
         near = points.clone()
         near[:, columns] = at + _WIDTH * box.span[columns] * noise.to(points)
         chosen = torch.arange(len(points)).to(points.device) % 2 == 0
-        return torch.where(chosen[:, None], box.snap(near), points)
+        moved = torch.stack([box.on_boundary(point) for point in box.snap(near)])
+        return torch.where(chosen[:, None], moved, points)
 
     def _on(self, like: Tensor) -> tuple[list[int], Tensor]:
         at = torch.tensor([*self.values.values()], dtype=like.dtype, device=like.device)

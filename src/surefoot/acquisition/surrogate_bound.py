@@ -111,7 +111,7 @@ class SurrogateBound:
             )
             candidates = design.snap(torch.cat([ends, starts]))
             values = quantile_by_pinball(lambda k: belief.bounds(candidates, draw(k)).upper, level)
-            x = candidates[int(values.argmax())]
+            x = design.on_boundary(candidates[int(values.argmax())])
             low, high = quantile_by_pinball(
                 lambda k: torch.cat(belief.bounds(x.unsqueeze(0), draw(k))[1:]), level
             ).tolist()

@@ -111,7 +111,7 @@ def placed_in(part: Space | Joint, location: Location, whole: Space | Joint) -> 
         return location
     box: Box = part.design  # type: ignore[assignment]
     share = (location.design - whole.design.lower) / (whole.design.upper - whole.design.lower)
-    (design,) = box.snap((box.lower + box.span * share).unsqueeze(0))
+    design = box.on_boundary(box.snap((box.lower + box.span * share).unsqueeze(0))[0])
     if isinstance(part, Joint):
         return part.location(design, None, location.environment)  # type: ignore[arg-type]
     return part.location(design)
@@ -279,8 +279,10 @@ def checked_measurement(
     if OBJECTIVE in given.values:
         values = {OBJECTIVE: checks.reward(given.values[OBJECTIVE]), **values}
     error = checks.standard_error(given.sem)
-    standard_errors([error] if error else None, 1, estimator)
+    errors = {name: checks.standard_error(one) for name, one in given.sems.items()}
+    known = [one for one in (error, *errors.values()) if one]
+    standard_errors(known or None, len(known), estimator)
     worker, time = given.worker, given.time
     if worker is not None or time is not None:
         ((worker, time),) = conditions([worker], [time], 1, effects)
-    return replace(given, values=values, sem=error, worker=worker, time=time)
+    return replace(given, values=values, sem=error, worker=worker, time=time, sems=errors)

@@ -82,6 +82,7 @@ class Outcomes:
                 location.point,
                 goal,
                 location.arm,
+                measured.sems.get(name, 0.0),
                 worker=measured.worker,  # type: ignore[arg-type]
                 time=measured.time,
             )

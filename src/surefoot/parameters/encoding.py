@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -12,8 +11,10 @@ import torch
 from torch import Tensor
 
 from surefoot._internal import checks
+from surefoot.parameters.boundary import on_boundary
 from surefoot.parameters.columns import Column, Labels
 from surefoot.parameters.conditions import Comparison
+from surefoot.parameters.decimal_grid import floats_near
 from surefoot.parameters.encoded_parameters import (
     EncodedCategory,
     EncodedNumber,
@@ -23,16 +24,14 @@ from surefoot.parameters.encoded_parameters import (
 )
 from surefoot.parameters.parameter import Choice, InvalidConstraint
 from surefoot.parameters.region import Rules, examples_of
-from surefoot.parameters.rules import TOLD, Rule, explained, rule_of
+from surefoot.parameters.rules import GRID, TOLD, Rule, explained, rule_of
 from surefoot.spaces import Box
 from surefoot.types import InvalidInput
 
 if TYPE_CHECKING:
     from surefoot.parameters.space import Space
 
-_FEWEST_DIGITS = 12  # of a float, of which shorter ones are cases
 _TRIED = 64  # configurations on which a rule is tried
-_STEPS = 9  # neighbouring floats that are tried, at distances of 1 to 2^8
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,11 +195,15 @@ class Encoding:
 
     def violated(self, params: Mapping[str, Any]) -> tuple[str, ...]:
         """Rules that a configuration of the space violates, as they were written."""
-        columns = {name: self._column(name, params) for name in self.parameters}
-        active = {name: torch.tensor([name in params]) for name in self.parameters}
-        return tuple(
-            rule.text for rule in self.rules if bool(rule.margins(columns, active, TOLD) < 0.0)
-        )
+        if not self.rules:
+            return ()
+        fails = (self.margins_of([params], TOLD)[0] < 0.0).tolist()
+        return tuple(rule.text for rule, one in zip(self.rules, fails, strict=True) if one)
+
+    def margins_of(self, configurations: Sequence[Mapping[str, Any]], tolerance: float) -> Tensor:
+        """Margins (n, r) of the rules for configurations of the space."""
+        columns, active = self.columns_of(configurations)
+        return torch.stack([rule.margins(columns, active, tolerance) for rule in self.rules], -1)
 
     @cached_property
     def rules(self) -> tuple[Rule, ...]:
@@ -224,22 +227,40 @@ class Encoding:
         if not len(self.examples):
             raise InvalidConstraint(range(len(self.rules)), "no configuration satisfies all rules")
 
-    def margins(self, points: Tensor) -> Tensor:
+    def margins(self, points: Tensor, tolerance: float | None = None) -> Tensor:
         """Margins (n, r) of the rules at points (n, d), for the values that they stand for."""
         columns, active = self._columns(points), self.activity.masks(points)
-        return torch.stack([rule.margins(columns, active) for rule in self.rules], -1)
+        return torch.stack([rule.margins(columns, active, tolerance) for rule in self.rules], -1)
+
+    def holds(self, points: Tensor) -> Tensor:
+        """Whether all rules hold (n,) at points (n, d), on their boundaries too."""
+        with torch.no_grad():
+            return (self.margins(points, GRID) >= 0.0).all(-1)
+
+    def on_boundary(self, point: Tensor, given: Collection[int]) -> Tensor:
+        """Point (d,) on the boundaries that a point (d,) almost touches; see `boundary`."""
+        return on_boundary(self, point, given)
 
     def _columns(self, points: Tensor) -> dict[str, Column]:
         return {name: one.values(points[:, one.columns]) for name, one in self.parameters.items()}
 
-    def _column(self, name: str, params: Mapping[str, Any]) -> Column:
-        """The value of a configuration as a column; of an inactive parameter any value."""
-        parameter = self.space.parameters[name]
-        if isinstance(parameter, Choice) and not parameter.numeric:
-            index = parameter.index(params[name]) if name in params else 0
-            return Labels(torch.tensor([index]), tuple(parameter.choices))
-        first = parameter.choices[0] if isinstance(parameter, Choice) else parameter.low
-        return torch.tensor([float(params.get(name, first))], dtype=torch.float64)
+    def columns_of(
+        self, configurations: Sequence[Mapping[str, Any]]
+    ) -> tuple[dict[str, Column], dict[str, Tensor]]:
+        """Values (n,) of configurations and whether they are active (n,), by parameter name."""
+        columns: dict[str, Column] = {}
+        for name in self.parameters:
+            parameter = self.space.parameters[name]
+            # Of an inactive parameter any value.
+            first = parameter.choices[0] if isinstance(parameter, Choice) else parameter.low
+            values = [params.get(name, first) for params in configurations]
+            if isinstance(parameter, Choice) and not parameter.numeric:
+                index = torch.tensor([parameter.index(one) for one in values])
+                columns[name] = Labels(index, tuple(parameter.choices))
+            else:
+                columns[name] = torch.tensor([*map(float, values)], dtype=torch.float64)
+        active = {n: torch.tensor([n in one for one in configurations]) for n in self.parameters}
+        return columns, active
 
     def _decoded(
         self, point: Tensor, value_of: Callable[[EncodedParameter, Tensor], Any]
@@ -260,20 +281,11 @@ def _shortest(parameter: EncodedParameter, encoded: Tensor) -> Any:
     nearest = parameter.decode(encoded)
     if not isinstance(nearest, float):
         return nearest
-    for value in _candidates(nearest):
+    for value in floats_near(nearest):
         known = parameter.encode(value)
         if known is not None and torch.equal(known, encoded):
             return value
     return nearest
-
-
-def _candidates(value: float) -> Iterator[float]:
-    """Floats within rounding errors of a value, those of few digits first."""
-    for digits in range(_FEWEST_DIGITS, 18):
-        yield float(f"{value:.{digits}g}")
-    for power in range(_STEPS):
-        for sign in (1.0, -1.0):
-            yield value + sign * 2.0**power * math.ulp(value)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,10 +10,10 @@ from torch import Tensor
 
 from surefoot.parameters.parameter import InvalidConstraint
 from surefoot.spaces.every_point import every_point
-from surefoot.spaces.regions import holds, project
+from surefoot.spaces.regions import project
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from surefoot.parameters.encoding import Encoding
 
@@ -48,6 +48,14 @@ class Rules:
         """Margins (n, r) of the rules at points (n, d)."""
         return self.encoding.margins(points)
 
+    def holds(self, points: Tensor) -> Tensor:
+        """Whether all of them hold (n,) at points (n, d)."""
+        return self.encoding.holds(points)
+
+    def on_boundary(self, point: Tensor, given: Collection[int] = ()) -> Tensor:
+        """Point (d,) on the boundaries that a point (d,) almost touches."""
+        return self.encoding.on_boundary(point, given)
+
 
 @dataclass(frozen=True, eq=False)
 class _Some:
@@ -66,6 +74,13 @@ class _Some:
 
     def margins(self, points: Tensor) -> Tensor:
         return self.encoding.margins(points)[:, list(self.chosen)]
+
+    def holds(self, points: Tensor) -> Tensor:
+        with torch.no_grad():
+            return (self.margins(points) >= 0.0).all(-1)
+
+    def on_boundary(self, point: Tensor, given: Collection[int] = ()) -> Tensor:
+        return point
 
 
 def examples_of(encoding: Encoding) -> Tensor:
@@ -97,7 +112,7 @@ def _satisfying(
 ) -> Tensor:
     """Points (k, d) where some of the rules hold, of those tried or near them."""
     region, box = _Some(encoding, tuple(chosen)), encoding.unrestricted
-    inside = tried[holds(region, tried)]
+    inside = tried[region.holds(tried)]
     if complete or len(inside) >= _ENOUGH:
         return inside
     with torch.no_grad():

@@ -27,7 +27,6 @@ from surefoot.spaces.regions import (
     ANYWHERE,
     PartOfRegion,
     Region,
-    holds,
     moved_inside,
     project,
     with_fixed,
@@ -290,6 +289,17 @@ class Box:
             return snapped
         return moved_inside(snapped, self.region, self.lower, self.span, self._nearest)
 
+    def on_boundary(self, point: Tensor) -> Tensor:
+        """Move a point that a search found beside a boundary onto it.
+
+        Args:
+            point: Point (d,) that `snap` has made.
+
+        Returns:
+            The point (d,) at which the rules that it almost touches just hold, to the last digit.
+        """
+        return self.region.on_boundary(point, self.fixed) if self.region.rules else point
+
     def _nearest(self, points: Tensor) -> Tensor:
         """Project points (n, d) on the space without its rules."""
         snapped = points.clamp(self.lower, self.upper)
@@ -405,7 +415,7 @@ class Box:
         Returns:
             Truth values (n,).
         """
-        return holds(self.region, points)
+        return self.region.holds(points)
 
     @property
     def design(self) -> Box:
@@ -480,7 +490,7 @@ class Box:
     def spread(self, number: int, generator: torch.Generator) -> list[Location]:
         """An initial design: scrambled Sobol points."""
         points = self.sample(number, generator) if number else self.lower.new_zeros(0, 1)
-        return [self.location(point) for point in points]
+        return [self.location(self.on_boundary(point)) for point in points]
 
 
 Space = Arms | Box

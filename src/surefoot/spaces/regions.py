@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 import torch
 from torch import Tensor
 
-_STEPS = 40  # of a projection
+_STEPS = 46  # of a projection
+_SMOOTH = 6  # of them, by which Newton's method has converged if nothing is rounded
 _BEYOND = 1e-10  # of the extents, by which a projection moves past the boundary
 _HALVINGS = 40  # of a segment
 
@@ -33,7 +34,19 @@ class Region(Protocol):
     def margins(self, points: Tensor) -> Tensor:
         """Margins (n, r) of the rules at points (n, d), at least 0 where they hold.
 
-        They are differentiable, and infinite where only the sign is known.
+        They are differentiable, and infinite where only the sign is known. A boundary is outside,
+        so that a search that follows it stays inside in spite of rounding.
+        """
+
+    def holds(self, points: Tensor) -> Tensor:
+        """Whether all rules hold (n,) at points (n, d), on their boundaries too."""
+
+    def on_boundary(self, point: Tensor, given: Collection[int] = ()) -> Tensor:
+        """Point (d,) on the boundaries that a point (d,) almost touches.
+
+        Args:
+            point: The point.
+            given: Coordinates that do not move.
         """
 
 
@@ -54,6 +67,14 @@ class Anywhere:
     def margins(self, points: Tensor) -> Tensor:
         """No margins, (n, 0)."""
         return points.new_zeros(len(points), 0)
+
+    def holds(self, points: Tensor) -> Tensor:
+        """True (n,) for points (n, d)."""
+        return torch.ones(len(points), dtype=torch.bool, device=points.device)
+
+    def on_boundary(self, point: Tensor, given: Collection[int] = ()) -> Tensor:
+        """The point (d,)."""
+        return point
 
 
 ANYWHERE = Anywhere()
@@ -82,6 +103,14 @@ class PartOfRegion:
         """Margins (n, r), which do not vary with the given coordinates."""
         return self.region.margins(with_fixed(points, self.fixed))
 
+    def holds(self, points: Tensor) -> Tensor:
+        """Whether all rules hold (n,) at points (n, d) with the given coordinates."""
+        return self.region.holds(with_fixed(points, self.fixed))
+
+    def on_boundary(self, point: Tensor, given: Collection[int] = ()) -> Tensor:
+        """Point (d,) on the boundaries that a point (d,) almost touches."""
+        return self.region.on_boundary(point, {*given, *self.fixed})
+
 
 def with_fixed(points: Tensor, fixed: Mapping[int, float]) -> Tensor:
     """Points (n, d) with given values of some coordinates."""
@@ -90,12 +119,6 @@ def with_fixed(points: Tensor, fixed: Mapping[int, float]) -> Tensor:
     columns = torch.tensor([*fixed], device=points.device)
     values = points.new_tensor([*fixed.values()])
     return points.index_copy(1, columns, values.expand(len(points), -1))
-
-
-def holds(region: Region, points: Tensor) -> Tensor:
-    """Whether all rules hold (n,) at points (n, d)."""
-    with torch.no_grad():
-        return (region.margins(points) >= 0.0).all(-1)
 
 
 def moved_inside(
@@ -116,7 +139,7 @@ def moved_inside(
     Returns:
         Points (n, d).
     """
-    outside = ~holds(region, points)
+    outside = ~region.holds(points)
     if not bool(outside.any()):
         return points
     projected, inside = project(points[outside], region, lower, span, snap)
@@ -151,8 +174,9 @@ def project(
         inside[rest] = satisfied
         if not bool((distance > 0.0).any()):
             break
-        # Ever further, since what is rounded afterwards may fall back across the boundary.
-        length = distance * (1.0 + 0.05 * step) + _BEYOND * 2.0 ** min(step, 16)
+        # Then ever further, since what is rounded afterwards may fall back across the boundary.
+        further = max(step - _SMOOTH, 0)
+        length = distance * (1.0 + 0.05 * further) + _BEYOND * 2.0 ** min(further, 16)
         change = length[:, None] * direction
         moving[rest] = (moving[rest] + change).clamp(0.0, 1.0)
     return found, inside
@@ -206,7 +230,7 @@ def _towards_examples(points: Tensor, region: Region, span: Tensor, snap: Projec
     for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
         tried = snap(start + middle * (points - start))
-        right = holds(region, tried)
+        right = region.holds(tried)
         inner = torch.where(right[:, None], tried, inner)
         low, high = (
             torch.where(right[:, None], middle, low),

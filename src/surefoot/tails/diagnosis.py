@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from surefoot.tails.hill import LARGEST_INDEX, TailIndex, checked_sample, tail_index
@@ -124,7 +124,7 @@ def diagnose(y: ArrayLike, name: str = "`y`") -> TailDiagnosis:
     tail = tail_index(values)
     deviations = np.abs(values - np.median(values))
     mad = float(np.median(deviations))
-    outliers = int(np.sum(deviations > _OUTLIER * MAD_TO_SD * mad))
+    outliers = int(np.sum(deviations > _OUTLIER * _robust_sd(deviations)))
     # A few normal values are that far out too; outliers are an excess over their number.
     chance = special.bdtrc(outliers - 1, len(values), 2 * special.ndtr(-_OUTLIER))
     largest = float(deviations.max()) / mad if mad > 0 else math.inf
@@ -146,6 +146,19 @@ def diagnose(y: ArrayLike, name: str = "`y`") -> TailDiagnosis:
         moment=moment,
         reason=_reason(len(values), p_value, tail, share, normal, moment),
     )
+
+
+def _robust_sd(deviations: NDArray[np.float64]) -> float:
+    """1.4826 times the median of deviations (n,) from a median.
+
+    Where that is 0, as of two values with a coarse clock, what the smallest deviation above 0 says
+    about a normal distribution of which those below are rounded to 0.
+    """
+    if middle := float(np.median(deviations)):
+        return MAD_TO_SD * middle
+    equal = float(np.mean(deviations == 0.0)) + 0.5 / len(deviations)
+    smallest = float(deviations[deviations > 0.0].min())
+    return smallest / float(special.ndtri(0.5 * (1.0 + equal)))
 
 
 def _moment_text(moment: Moment | None) -> str:

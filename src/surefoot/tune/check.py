@@ -25,6 +25,7 @@ from surefoot.tune.measuring.setup_commands import set_up
 from surefoot.tune.plain_text import printable
 from surefoot.tune.stopping import Stop, stop_on_signals
 from surefoot.tune.study.opened_study import check_study, default_sampler
+from surefoot.tune.study.schedule import without_effect
 from surefoot.tune.study.trials import suggest_all
 
 _OUTPUT_LINES = 10
@@ -67,15 +68,17 @@ class Checked:
             lines.append(f"{what}: {result.value:g}{error} {unit}".rstrip() + source)
             for name, value in result.constraints.items():
                 its = result.units.get(name, "")
-                shown = f"{value:g} {its}".rstrip()
+                error = f" ± {result.sems[name]:g}" if name in result.sems else ""
+                shown = f"{value:g}{error} {its}".rstrip()
                 limit = self.study_file.constraints.get(name)
                 lines.append(f"{name}: {shown}" + (f", {limit_words(limit)}" if limit else ""))
             for name, value in (result.environment or {}).items():
                 lines.append(f"environment {name}: {value:g}")
             if result.worker:
                 lines.append(f"worker: {printable(result.worker)}")
-        notes = shell_notes(self.study_file.objective.commands)
-        lines += [f"warning: {note}" for note in notes]
+        late = without_effect(self.study_file, self.study_file.study.rounds)
+        notes = [*shell_notes(self.study_file.objective.commands), late]
+        lines += [f"warning: {note}" for note in notes if note]
         lines.append(f"seconds: {result.seconds:.3g}; nothing was recorded")
         return lines
 

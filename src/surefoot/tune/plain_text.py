@@ -90,4 +90,6 @@ def shown_storage(value: object) -> str:
     """
     if isinstance(value, str):
         return storable(shortened(repr(storage_without_password(value))))
-    return f"a {type(value).__name__}" if isinstance(value, list | dict) else shown(value)
+    if isinstance(value, list | dict):
+        return "a list" if isinstance(value, list) else "a table"
+    return shown(value)

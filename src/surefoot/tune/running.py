@@ -23,7 +23,7 @@ from surefoot.tune.measuring.setup_commands import set_up
 from surefoot.tune.observer import Follower, Observer, followed
 from surefoot.tune.stopping import Stop, stop_on_signals
 from surefoot.tune.study.opened_study import create_study, import_model, open_study
-from surefoot.tune.study.schedule import Schedule
+from surefoot.tune.study.schedule import Schedule, without_effect
 from surefoot.tune.study.state import StudyState
 from surefoot.tune.study.summary import Summary, summarise
 from surefoot.tune.study.trial_owner import worker_name
@@ -136,7 +136,8 @@ def run(
             stop.note = lambda: display.note(STOPPING)
             if opened.note:
                 display.note(opened.note)
-            for note in shell_notes(study_file.objective.commands):
+            late = without_effect(study_file, trials.rounds)
+            for note in [*shell_notes(study_file.objective.commands), *([late] if late else [])]:
                 display.note(f"warning: {note}")
             if resumed := _resumed(trials, before):
                 display.note(resumed)

@@ -11,6 +11,7 @@ with extra("optuna"):
         ENVIRONMENT,
         INTERRUPTED,
         STANDARD_ERROR,
+        STANDARD_ERRORS,
         TIME,
         WORKER,
     )
@@ -36,6 +37,7 @@ __all__ = [
     "ENVIRONMENT",
     "INTERRUPTED",
     "STANDARD_ERROR",
+    "STANDARD_ERRORS",
     "TIME",
     "WORKER",
     "Front",

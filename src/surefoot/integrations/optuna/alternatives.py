@@ -35,6 +35,7 @@ def alternatives(
         reach = torch.tensor([0.3, 0.1, 0.03, 0.01]).repeat_interleave(_NUMBER // 4)[:, None]
         noise = torch.randn(len(reach), box.dimension, dtype=torch.float64, generator=generator)
         candidates = torch.cat([drawn, box.snap(point + reach * noise)])
+    candidates = torch.stack([box.on_boundary(one) for one in candidates])
     free = [one for one in candidates if not is_any_of(encoding.rounded(one), taken)]
     return torch.stack(free) if free else candidates[:0]
 

@@ -52,8 +52,9 @@ class SurefootSampler(BaseSampler):
     workers are pending points. A failed trial counts against its configuration, unless it was
     interrupted or has the user attribute `BLAMELESS`. A pruned one has a predicted value, from its
     last report. Values of an enqueued trial are conditions on the others. The user attribute
-    `STANDARD_ERROR` (`"surefoot:sem"`) of a trial is the standard error of its value, and `WORKER`
-    (`"surefoot:worker"`) the name of who or what measured it. Constraints
+    `STANDARD_ERROR` (`"surefoot:sem"`) of a trial is the standard error of its value,
+    `STANDARD_ERRORS` (`"surefoot:sems"`) are those of its constraints by name, and `WORKER`
+    (`"surefoot:worker"`) is the name of who or what measured it. Constraints
     of trials (`trial.set_constraint`) are modelled and kept to. In a study with several objectives
     the search is for their Pareto front (`surefoot.acquisition.HypervolumeImprovement`), which
     `surefoot.integrations.optuna.belief(study).front()` returns.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,11 @@ from torch import Tensor
 
 from surefoot._internal import checks
 from surefoot._internal.user_warnings import warn
-from surefoot.integrations.optuna.attributes import ENVIRONMENT, STANDARD_ERROR
+from surefoot.integrations.optuna.attributes import (
+    ENVIRONMENT,
+    STANDARD_ERROR,
+    STANDARD_ERRORS,
+)
 from surefoot.integrations.optuna.constraints import constraints_of, warn_of_unusable
 from surefoot.integrations.optuna.encoding import Encoding
 from surefoot.integrations.optuna.endings import is_ignored_failure
@@ -129,7 +133,7 @@ class TrialReader:
         values, sem = dict(finite), 0.0
         told = finite_values(trial, self._log)
         if told:
-            sem = _standard_error(trial)
+            sem = _standard_error(trial, trial.user_attrs.get(STANDARD_ERROR, 0.0), STANDARD_ERROR)
             sem = min(sem / told[0], checks.LARGEST) if self._log else sem
             goals = [math.log(one) for one in told] if self._log else told
             goals[0] *= self._signs[0]  # further objectives have their own direction
@@ -146,7 +150,8 @@ class TrialReader:
                 configuration = {key_of(point): dict(trial.params)}
         elif not is_ignored_failure(trial):
             failed = True
-        measured = Measurement(where, values, z, sem, worker, time, failed)
+        sems = _standard_errors(trial, finite)
+        measured = Measurement(where, values, z, sem, worker, time, failed, sems)
         own = (measured,) if values or failed else ()
         lower = [
             Measurement(elsewhere_asked(point, at), {OBJECTIVE: value}, at, 0.0, worker, time)
@@ -227,18 +232,25 @@ def key_of(point: Tensor) -> bytes:
     return (point + 0.0).cpu().numpy().tobytes()
 
 
-def _standard_error(trial: FrozenTrial) -> float:
-    """Standard error of a trial's value, 0 where none is recorded.
+def _standard_error(trial: FrozenTrial, recorded: Any, where: str) -> float:
+    """A standard error that a trial records.
 
     One that is no such number is left out with a warning: a finished trial cannot be corrected.
     """
-    recorded = trial.user_attrs.get(STANDARD_ERROR, 0.0)
     try:
         return checks.standard_error(recorded)
     except InvalidInput:
         warn(
-            f"trial {trial.number} has the user attribute {STANDARD_ERROR!r} = "
-            f"{checks.shown(recorded)}, expected a finite number of at least 0: its value is used "
-            "without a standard error.",
+            f"trial {trial.number} has the user attribute {where!r} = {checks.shown(recorded)}, "
+            "expected a finite number of at least 0: its value is used without a standard error.",
         )
         return 0.0
+
+
+def _standard_errors(trial: FrozenTrial, names: Container[str]) -> dict[str, float]:
+    """Standard errors of what a trial records beside its value, by name."""
+    recorded = trial.user_attrs.get(STANDARD_ERRORS)
+    items = recorded.items() if isinstance(recorded, Mapping) else ()
+    return {
+        name: _standard_error(trial, one, STANDARD_ERRORS) for name, one in items if name in names
+    }

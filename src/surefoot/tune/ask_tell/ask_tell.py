@@ -34,6 +34,7 @@ from surefoot.tune.study.trial_attributes import (
     trial_constraints,
     trial_environment,
     trial_sem,
+    trial_sems,
     trial_worker,
 )
 from surefoot.tune.study.trials import NoTrial, StudyTrials
@@ -386,7 +387,8 @@ def _recorded(trial: FrozenTrial) -> Measurement | Failure:
         return Failure(failure_reason(trial), "", 0.0, worker=worker)
     environment, sem = trial_environment(trial), trial_sem(trial) or 0.0
     constraints = trial_constraints(trial)
-    return Measurement(trial.value, 0.0, environment, "", constraints, sem, worker)
+    sems = trial_sems(trial)
+    return Measurement(trial.value, 0.0, environment, "", constraints, sem, worker, sems=sems)
 
 
 def _texts(result: Measurement | Failure) -> dict[str, str]:

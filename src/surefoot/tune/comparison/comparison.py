@@ -202,7 +202,7 @@ def of_further(pairs: Sequence[Mapping[str, Run]], name: str) -> list[dict[str, 
     """
     return [
         {
-            label: replace(run, value=run.constraints[name], sem=0.0)
+            label: replace(run, value=run.constraints[name], sem=run.sems.get(name, 0.0))
             if isinstance(run, Measurement)
             else run
             for label, run in pair.items()

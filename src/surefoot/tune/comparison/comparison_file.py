@@ -69,6 +69,7 @@ class ComparisonRecord:
                 line["unit"] = result.units[VALUE]
             if result.constraints:
                 line["constraints"] = dict(result.constraints)
+                line |= {"sems": dict(result.sems)} if result.sems else {}
                 line["units"] = {name: result.units.get(name, "") for name in result.constraints}
         else:
             line |= {"failure": result.reason, "output": result.output}
@@ -211,8 +212,10 @@ def _result(line: dict[str, Any]) -> Measurement | Failure:
         environment = _of(dict, line["environment"]) if "environment" in line else None
         units = {name: _of(str, one) for name, one in _of(dict, line.get("units", {})).items()}
         units |= {VALUE: _of(str, line["unit"])} if "unit" in line else {}
-        limited = _of(dict, line.get("constraints", {}))
-        constraints = {name: _number(one) for name, one in limited.items()}
+        constraints, sems = (
+            {name: _number(one) for name, one in _of(dict, line.get(key, {})).items()}
+            for key in ("constraints", "sems")
+        )
         return Measurement(
             value,
             seconds,
@@ -223,6 +226,7 @@ def _result(line: dict[str, Any]) -> Measurement | Failure:
             units=units,
             ended_early=_of(bool, line.get("ended early", False)),
             samples=_count(line.get("samples", 0)),
+            sems=sems,
         )
     reason, output = _of(str, line["failure"]), _of(str, line["output"])
     return Failure(reason, output, seconds, _of(bool, line["blameless"]))

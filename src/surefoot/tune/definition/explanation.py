@@ -89,10 +89,8 @@ def explained(error: ValidationError, raw: dict[str, Any]) -> str:
 
 def _problem(problem: dict[str, Any], raw: dict[str, Any]) -> tuple[str, str]:
     """The key and what is wrong with it, from one of pydantic's errors."""
-    path = [part for part in problem["loc"] if part != "__root__"]
-    if len(path) > 2 and path[0] in ("parameters", "environment"):
-        del path[2]  # the tag that pydantic puts in for the type it tried
     kind, given = problem["type"], problem["input"]
+    path = _path(problem, raw)
     if kind == "value_error":
         cause = problem["ctx"]["error"]
         inner = getattr(cause, "key", "")
@@ -115,13 +113,27 @@ def _problem(problem: dict[str, Any], raw: dict[str, Any]) -> tuple[str, str]:
     keys = section.keys()
     fields = [part for part in path if part in keys]
     field = str(fields[-1]) if fields else str(path[-1])
-    if field in ("choices", "values", "weights", "special") and len(path) > 3:
-        key = ".".join(map(str, path[: path.index(field, 2) + 1]))
     wanted = keys[field].description
     if kind == "missing":
         return key, f"missing; expected {wanted}"
+    if isinstance(path[-1], int):
+        return ".".join(map(str, path[:-1])), f"got {shown(given)} in the list, expected {wanted}"
     got = f"got {shown_storage(given)}" if key == "study.storage" else _got(given)
     return key, f"{got}, expected {wanted}"
+
+
+def _path(problem: dict[str, Any], raw: dict[str, Any]) -> list[Any]:
+    """Where a problem is in the file, without what pydantic adds for each type that it tried."""
+    path: list[Any] = []
+    at: Any = raw
+    loc = list(problem["loc"])
+    if len(loc) > 2 and loc[0] in ("parameters", "environment"):
+        del loc[2]  # the type of a parameter may be the name of a key, too
+    for part in loc:
+        if part in (at if isinstance(at, dict) else range(len(at)) if isinstance(at, list) else ()):
+            path.append(part)
+            at = at[part]
+    return [*path, loc[-1]] if problem["type"] == "missing" else path
 
 
 def _type_problem(table: str, key: str, given: object) -> tuple[str, str]:

@@ -22,6 +22,7 @@ from surefoot.tune.definition.section import (
     Share,
     UnitText,
 )
+from surefoot.tune.measuring.quantity import sole
 from surefoot.tune.plain_text import shown, shown_storage
 from surefoot.types import Constraint, Objective
 
@@ -250,6 +251,27 @@ class ConstraintSection(Section):
     safe: bool = Field(default=False, description="true or false")
     value: PrintedName = None
     unit: UnitText = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _in_unit(cls, raw: Any) -> Any:
+        """The table with a limit such as "15us" as a number in the unit of the table."""
+        found = dict(raw) if isinstance(raw, dict) else {}
+        unit = found.get("unit")
+        for key in ("max", "min"):
+            number = sole(found[key]) if isinstance(found.get(key), str) else None
+            if number is None or not number.unit or number.sem:
+                continue
+            limit = number.limit_in(unit) if isinstance(unit, str) else None
+            if limit is None:
+                beside = "" if unit is None else f" beside unit = {shown(unit)}"
+                raise InvalidKey(
+                    key,
+                    f"got {shown(found[key])}{beside}, expected a finite number and in `unit` what "
+                    "it is in, or a number with a unit that can be converted to that",
+                )
+            found[key] = limit
+        return found or raw
 
     @model_validator(mode="after")
     def _check(self) -> Self:

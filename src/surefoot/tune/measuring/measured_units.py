@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.measurement import MEASUREMENT, VALUE, Failure, Measurement
-from surefoot.tune.measuring.quantity import UNSURE
-from surefoot.tune.measuring.unit_scales import factor, is_known, scale, uncounted
+from surefoot.tune.measuring.quantity import UNSURE, into_declared
+from surefoot.tune.measuring.unit_scales import factor
 
 
 def declared_units(study_file: StudyFile) -> dict[str, str]:
@@ -41,7 +41,7 @@ def in_study_units(
     for name, printed in result.units.items():
         unit, first = printed or declared.get(name, ""), earlier.get(name)
         if name in declared:
-            size, wanted = _into_declared(unit, declared[name])
+            size, wanted = into_declared(unit, declared[name])
         else:
             wanted = unit if first is None else first
             size = factor(unit, wanted)
@@ -51,20 +51,6 @@ def in_study_units(
             return _refused(result, name, wanted, first)
         sizes[name], units[name] = size, wanted
     return replace(result.scaled(sizes), units=units)
-
-
-def _into_declared(unit: str, declared: str) -> tuple[float | None, str]:
-    """What a number in a unit is multiplied by, None if it cannot be, and its unit then."""
-    if unit == declared or unit == f"{declared}{UNSURE}":
-        return 1.0, declared
-    if is_known(declared):
-        return factor(uncounted(unit), declared), declared
-    dimension, size = scale(unit)
-    if dimension:
-        return 1.0, unit
-    # Thousands of them; but `300 K` of kelvin are none.
-    is_abbreviation = unit.isupper() and declared[:1].casefold() == unit.casefold()
-    return None if is_abbreviation else size, declared
 
 
 def _refused(result: Measurement, name: str, unit: str, other: str) -> Failure:

@@ -44,6 +44,7 @@ class Measurement:
         ended_early: Whether its samples were clearly worse than the best known configuration, so
             that it is of those until then.
         samples: How many samples it is of, where they were printed as such.
+        sems: Standard errors of `constraints` by name, of those where they are known.
     """
 
     value: float
@@ -58,6 +59,7 @@ class Measurement:
     beside: tuple[Measurement, ...] = ()
     ended_early: bool = False
     samples: int = 0
+    sems: Mapping[str, float] = field(default_factory=dict)
 
     def scaled(self, sizes: Mapping[str, float]) -> Measurement:
         """Its numbers in other units: each is multiplied by the size of its name, by default 1."""
@@ -70,6 +72,7 @@ class Measurement:
             constraints={
                 name: scaled(one, sizes.get(name, 1.0)) for name, one in self.constraints.items()
             },
+            sems={name: scaled(one, sizes.get(name, 1.0)) for name, one in self.sems.items()},
         )
 
 
@@ -199,6 +202,7 @@ def outcome(
             storable(worker or "").strip()[:WORKER_CHARACTERS],
             {VALUE: value.unit, **constraints.units} if value.text else {},
             storable(value.text)[:REASON_CHARACTERS],
+            sems=constraints.sems,
         )
     reason = storable(reason)[:REASON_CHARACTERS]
     output = storable(output)[-OUTPUT_CHARACTERS:].strip()

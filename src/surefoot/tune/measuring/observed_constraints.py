@@ -22,6 +22,7 @@ class ObservedConstraints:
         blameless: Whether that says nothing about the configuration.
         units: Their printed units by name.
         unclear: Whether numbers came, and the study file does not say which is the constraint.
+        sems: Standard errors by name, of those that were printed with one.
     """
 
     values: Mapping[str, float]
@@ -29,6 +30,7 @@ class ObservedConstraints:
     blameless: bool = False
     units: Mapping[str, str] = field(default_factory=dict)
     unclear: bool = False
+    sems: Mapping[str, float] = field(default_factory=dict)
 
 
 def printed_constraints(
@@ -81,6 +83,7 @@ def check_constraints(
         objectives: The names that are of objectives.
     """
     values, units = {}, {}
+    sems: dict[str, float] = {}
     for name in names:
         what = f"the {'objective' if name in objectives else 'constraint'} {name}"
         one = given.get(name)
@@ -91,12 +94,19 @@ def check_constraints(
             return ObservedConstraints({}, reason, blameless=True, unclear=True)
         if isinstance(one, Quantity):
             units[name] = one.unit
+            if not 0.0 <= one.sem < math.inf:
+                reason = (
+                    f"the standard error of {what} is {one.sem:g}, expected a finite number of at "
+                    "least 0"
+                )
+                return ObservedConstraints({}, reason, blameless=True)
+            sems |= {name: one.sem} if one.sem else {}
         value = one.value if isinstance(one, Quantity) else float(one)
         if not math.isfinite(value):
             reason = f"{what} is {value:g}, expected a finite number"
             return ObservedConstraints({}, reason, blameless=math.isnan(value))
         values[name] = value
-    return ObservedConstraints(values, units=units)
+    return ObservedConstraints(values, units=units, sems=sems)
 
 
 def _beside(text: str, name: str, named: bool, key: str) -> Quantity | Unclear | None:

@@ -17,7 +17,15 @@ import unicodedata
 from dataclasses import dataclass, field, replace
 from functools import cache
 
-from surefoot.tune.measuring.unit_scales import KNOWN, PREFIXES, factor, is_known, scaled
+from surefoot.tune.measuring.unit_scales import (
+    KNOWN,
+    PREFIXES,
+    factor,
+    is_known,
+    scale,
+    scaled,
+    uncounted,
+)
 from surefoot.tune.plain_text import without_escapes
 
 # Possessive quantifiers (`++`) keep the search linear: giving digits back never helps.
@@ -133,6 +141,19 @@ class Quantity:
             return None
         return replace(self, value=scaled(self.value, size), sem=scaled(self.sem, size), unit=unit)
 
+    def limit_in(self, declared: str) -> float | None:
+        """The number of a limit in the unit of what it limits; None if it cannot be converted.
+
+        Example:
+            >>> Quantity(15, unit="us").limit_in("ms"), Quantity(15, unit="us").limit_in("points")
+            (0.015, None)
+        """
+        if not self.unit:
+            return self.value
+        size, unit = into_declared(self.unit.removesuffix(UNSURE), declared)
+        known = size is not None and unit == declared
+        return scaled(self.value, size) if known else None  # type: ignore[arg-type]
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -234,6 +255,20 @@ def plain_number(text: str) -> float | None:
         return float(text)
     one = sole(text)
     return None if one is None or one.unit or one.sem else one.value
+
+
+def into_declared(unit: str, declared: str) -> tuple[float | None, str]:
+    """What a number in a unit is multiplied by, None if it cannot be, and its unit then."""
+    if unit == declared or unit == f"{declared}{UNSURE}":
+        return 1.0, declared
+    if is_known(declared):
+        return factor(uncounted(unit), declared), declared
+    dimension, size = scale(unit)
+    if dimension:
+        return 1.0, unit
+    # Thousands of them; but `300 K` of kelvin are none.
+    is_abbreviation = unit.isupper() and declared[:1].casefold() == unit.casefold()
+    return None if is_abbreviation else size, declared
 
 
 def _read(line: str, match: re.Match[str], named: int = 0) -> tuple[Quantity | Figure | None, int]:

@@ -109,6 +109,11 @@ def first_check(parameters: int) -> int:
     return max(LEAST_ROUNDS, ROUNDS_PER_PARAMETER * parameters)
 
 
+def earliest_stop(parameters: int) -> int:
+    """Rounds before the first decision to end a search over so many parameters."""
+    return first_check(parameters) + (IN_A_ROW - 1) * EVERY
+
+
 def _stored(state: StudyState, rounds: int) -> dict[str, Any]:
     """The last check, if it was made under the same conditions, for no fewer rounds."""
     stored = state.attributes.get(STOP)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import warnings
 from collections.abc import Iterable, Mapping
@@ -12,25 +13,37 @@ from typing import Any
 from surefoot.integrations.optuna import Front, ParetoPoint
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.estimate_text import estimate_text
+from surefoot.tune.measuring.measured_units import declared_units
+from surefoot.tune.measuring.measurement import VALUE
+from surefoot.tune.measuring.quantity import sole
 from surefoot.tune.plain_text import shown
 from surefoot.tune.study.state import StudyState
 from surefoot.tune.units import Units
 from surefoot.types import InvalidInput
 
-_PREFERENCE = re.compile(r"\s*([^<>=\s]+)\s*(<=|>=)\s*([^<>=\s]+)\s*")
+_PREFERENCE = re.compile(r"\s*([^<>=\s]+)\s*(<=|>=)\s*([^<>=]*[^<>=\s])\s*")
 
 
-def preferences(study_file: StudyFile, texts: Iterable[str]) -> dict[str, float]:
-    """Limits of objectives by name, from texts such as "latency<=20".
+def preferences(
+    study_file: StudyFile, texts: Iterable[str], measured: Mapping[str, str]
+) -> dict[str, float]:
+    """Limits of objectives by name, from texts such as "latency<=20" or "latency<=20us".
 
     Args:
         study_file: The study file.
         texts: The texts; each may have several, separated by commas.
+        measured: Units of the first measurement, by name.
+
+    Returns:
+        The limits, in the units of the study.
 
     Raises:
-        InvalidInput: If one is no limit of an objective in its bad direction.
+        InvalidInput: If one is no limit of an objective in its bad direction, or has a unit that
+            cannot be converted to that of the objective.
     """
     limits: dict[str, float] = {}
+    units = {**measured, **declared_units(study_file)}
+    first = next(iter(study_file.scheme.objectives), "")
     examples = [
         f"{name}{'<=' if one.direction == 'minimize' else '>='}NUMBER"
         for name, one in study_file.scheme.objectives.items()
@@ -44,12 +57,16 @@ def preferences(study_file: StudyFile, texts: Iterable[str]) -> dict[str, float]
         found = _PREFERENCE.fullmatch(text)
         if found is None or f"{found[1]}{found[2]}NUMBER" not in examples:
             raise InvalidInput(f"--prefer: got {shown(text)}, expected {' or '.join(examples)}")
-        try:
-            limits[found[1]] = float(found[3])
-        except ValueError:
-            raise InvalidInput(
-                f"--prefer: got {shown(text)}, expected a number behind {found[2]}"
-            ) from None
+        name, number = found[1], sole(found[3])
+        if number is None or number.sem or not math.isfinite(number.value):
+            raise InvalidInput(f"--prefer: got {shown(text)}, expected a number behind {found[2]}")
+        unit = units.get(VALUE if name == first else name, "")
+        limit = number.limit_in(unit)
+        if limit is None:
+            known = f"{name} is in {unit}; expected a number of that unit"
+            unknown = f"no unit of {name} is known; expected a number, or `unit` in [objectives]"
+            raise InvalidInput(f"--prefer: got {shown(text)}, and {known if unit else unknown}")
+        limits[name] = limit
     return limits
 
 

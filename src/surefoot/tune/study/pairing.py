@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from surefoot.integrations.optuna import StudyRecommendation
     from surefoot.tune.study.state import StudyState
 
+PAIRED = ("measured", "beside")  # columns of a table of trials
 PILOTS = 6  # rounds with two measurements of the companion before pairs are judged
 WORTH = 0.75  # correlation of a pair from which on pairs are worth their cost
 OFTEN = 4  # rounds from one measurement of the defaults to the next, where pairs are not
@@ -255,12 +256,12 @@ def companion_of(trial: FrozenTrial | Trial) -> Companion | None:
 def measured_in_pair(trial: FrozenTrial) -> dict[str, float | None]:
     """What a trial measured, and its companion, in the mean; of both None where there is none."""
     if trial.state != TrialState.COMPLETE:
-        return {"measured": None, "beside": None}
+        return dict.fromkeys(PAIRED)
     pair, companion = trial.user_attrs.get(PAIR), companion_of(trial)
     if not isinstance(pair, dict) or companion is None:
-        return {"measured": trial.value, "beside": None}
+        return dict(zip(PAIRED, (trial.value, None), strict=True))
     beside = companion.level(pair["companion"]).value if pair["companion"] else None
-    return {"measured": pair["value"], "beside": beside}
+    return dict(zip(PAIRED, (pair["value"], beside), strict=True))
 
 
 def pair_text(trial: FrozenTrial) -> str:

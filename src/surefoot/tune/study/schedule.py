@@ -5,14 +5,34 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.study.confirm_stage import CONFIRM, LEAST_RUNS, ConfirmStage, confirm_runs
-from surefoot.tune.study.early_stop import EarlyStop, check_stop, stored_stop
+from surefoot.tune.study.early_stop import EarlyStop, check_stop, earliest_stop, stored_stop
 from surefoot.tune.study.pairing import OFTEN, Pairing
 from surefoot.tune.study.state import StudyState
 from surefoot.types import NotReady
 
 REMEASURED = "surefoot:remeasured"
 """User attribute of a trial that measures a known configuration again: which one it is."""
+
+
+def without_effect(study_file: StudyFile, rounds: int) -> str:
+    """A sentence if the search of so many rounds is over before `[stop]` can end it; else empty."""
+    earliest = earliest_stop(len(study_file.parameters))
+    if study_file.stop is None or _searching(study_file, rounds) > earliest:
+        return ""
+    wanted = rounds
+    while _searching(study_file, wanted) <= earliest:
+        wanted += 1
+    return (
+        f"[stop] cannot end a search of {rounds} rounds: it is decided after {earliest} at the "
+        f"earliest, before the confirm stage; expected at least {wanted} rounds, or no [stop]"
+    )
+
+
+def _searching(study_file: StudyFile, rounds: int) -> int:
+    """Rounds without those of the confirm stage."""
+    return rounds - confirm_runs(study_file, rounds)
 
 
 @dataclass(frozen=True)
@@ -99,5 +119,5 @@ class Schedule:
         stop = self._stop()
         if stop is not None:
             return begun >= stop.begun
-        runs = confirm_runs(self.state.study_file, self.rounds)
-        return runs > 0 and begun >= self.rounds - runs
+        searching = _searching(self.state.study_file, self.rounds)
+        return searching < self.rounds and begun >= searching

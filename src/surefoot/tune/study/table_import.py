@@ -14,7 +14,14 @@ from typing import Any
 
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from surefoot.integrations.optuna import CONSTRAINTS, ENVIRONMENT, STANDARD_ERROR, TIME, WORKER
+from surefoot.integrations.optuna import (
+    CONSTRAINTS,
+    ENVIRONMENT,
+    STANDARD_ERROR,
+    STANDARD_ERRORS,
+    TIME,
+    WORKER,
+)
 from surefoot.tune.definition.environment import Variable
 from surefoot.tune.definition.parameters import value_of, written
 from surefoot.tune.definition.study_file import StudyFile
@@ -22,6 +29,7 @@ from surefoot.tune.measuring.quantity import plain_number
 from surefoot.tune.plain_text import shown, storable
 from surefoot.tune.study.known_trials import new_rows
 from surefoot.tune.study.opened_study import create_study
+from surefoot.tune.study.pairing import PAIRED
 from surefoot.tune.study.tables import FORMULA, check_cells, read_table
 from surefoot.tune.study.trial_attributes import FAILURE, IMPORTED, SECONDS
 from surefoot.tune.study.trial_rows import add_finished
@@ -30,8 +38,8 @@ from surefoot.types import InvalidInput
 VALUE, FAILED, STATE, DURATION = "value", "failure", "state", "seconds"
 ERROR, WHO, WHEN = "sem", "worker", "time"
 EXPECTED_TIME = "a time such as 2026-03-01 14:30:00, or in seconds since 1970"
-STARTED = "start"  # of `export`: recognises its trial, and is not kept
-IGNORED = ("", "number", "weight", STARTED, "datetime_complete")
+STARTED = "start"  # the name of `export`, where the study's own time may be another
+IGNORED = ("", "number", "weight", "datetime_complete")  # of which a study makes its own
 IGNORED_PREFIXES = ("user_attrs_", "system_attrs_")  # of Optuna's `trials_dataframe`
 OTHER_NAMES = {"datetime_start": WHEN, "duration": DURATION}  # of the same table
 MEASURED, NOT_MEASURED = ("complete", ""), ("fail", "failed")
@@ -70,16 +78,16 @@ def import_table(
     """Add the rows of a table to a study, as finished trials; the study is created if need be.
 
     Columns are named `params_NAME`, as `export` and Optuna's `trials_dataframe` write them, or like
-    the parameters, in a study
-    with an environment also `environment_NAME` or like its variables, and `value`; `failure` is
-    the reason of a row without a value, and `seconds` how long it took; `sem` is the standard error
-    of the value, `worker` the name of the machine, `time` when it began. A constraint has a column
-    `constraint_NAME` or of its name if it was measured. A cell of an inactive parameter is
-    ignored, and a failure needs no environment. A row whose `state` is running, waiting, pruned or
-    interrupted is left out. All rows are checked before the first is added. A
-    row that is a trial of the study already, imported or measured, is not added again: one with the
-    same parameters, environment and value, and the same `worker` and `time` (or `start`, of
-    `export`) where both are given.
+    the parameters, in a study with an environment also `environment_NAME` or like its variables,
+    and `value`; `failure` is the reason of a row without a value, and `seconds` how long it took;
+    `sem` is the standard error of the value, `worker` the name of the machine, `time` (or `start`,
+    of `export`) when it began. A constraint has a column `constraint_NAME` or of its name if it was
+    measured, and `sem_NAME` is its standard error. Of a study with pairs the values are kept,
+    without what was measured beside them. A cell of an inactive parameter is ignored, and a failure
+    needs no environment. A row whose `state` is running, waiting, pruned or interrupted is left
+    out. All rows are checked before the first is added. A row that is a trial of the study already,
+    imported or measured, is not added again: one with the same parameters, environment and value,
+    and the same worker and time where both are given.
 
     Args:
         path: The study file.
@@ -156,12 +164,14 @@ class _Table:
         }
         used, named = self._used(), {**self.environment, **self.parameters}
         self.others = {name: index for index, name in enumerate(self.header) if index not in used}
-        known = (FAILED, STATE, DURATION, ERROR, WHO, WHEN, *IGNORED)
+        errors = [f"{ERROR}_{name}" for name in self.constraints]
+        known = (FAILED, STATE, DURATION, ERROR, *errors, WHO, WHEN, STARTED, *IGNORED)
         self.ignored: list[str] = []
+        paired = {*PAIRED} <= {*self.header}
         for index, name in enumerate(self.header):
             if index in used:
                 continue
-            if name.startswith(IGNORED_PREFIXES):
+            if name.startswith(IGNORED_PREFIXES) or (paired and name in PAIRED):
                 self.ignored.append(name)
             elif name in self.header[:index]:
                 raise InvalidInput(f"{path}: the column {shown(name)} is there twice")
@@ -279,13 +289,14 @@ class _Row:
             attributes[SECONDS] = self._seconds(seconds)
             if attributes[SECONDS] < 0.0:
                 raise self._wrong(DURATION, seconds, "a duration of at least 0")
-        if error := self._text(ERROR):
-            attributes[STANDARD_ERROR] = self._number(ERROR, error)
-            if attributes[STANDARD_ERROR] < 0.0:
-                raise self._wrong(ERROR, error, "a standard error of at least 0")
+        if (error := self._error(ERROR)) is not None:
+            attributes[STANDARD_ERROR] = error
+        errors = {name: self._error(f"{ERROR}_{name}") for name in self.table.constraints}
+        if sems := {name: one for name, one in errors.items() if one is not None}:
+            attributes[STANDARD_ERRORS] = sems
         if worker := self._text(WHO):
             attributes[WORKER] = storable(_unquoted(worker))
-        if not self._text(WHEN):
+        if self.begun() is None:
             attributes[TIME] = None  # when it was imported says nothing about it
         limited = {name: self._cell(index) for name, index in self.table.constraints.items()}
         if any(limited.values()):
@@ -306,6 +317,15 @@ class _Row:
             )
         )
 
+    def _error(self, column: str) -> float | None:
+        """A standard error, None for an empty cell."""
+        if not (cell := self._text(column)):
+            return None
+        error = self._number(column, cell)
+        if error < 0.0:
+            raise self._wrong(column, cell, "a standard error of at least 0")
+        return error
+
     def _value(self, cell: str) -> float:
         value = self._number(VALUE, cell)
         if value <= 0.0 and self.table.study_file.objective.log:
@@ -314,7 +334,7 @@ class _Row:
 
     def _at(self, trial: FrozenTrial) -> FrozenTrial:
         """The trial with the time of the row, where it has one."""
-        if begun := self._clock(WHEN):
+        if begun := self.begun():
             trial.datetime_start = begun
             try:
                 lasted = timedelta(seconds=trial.user_attrs.get(SECONDS, 0.0))

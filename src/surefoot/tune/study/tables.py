@@ -49,9 +49,10 @@ def export(opened: OpenedStudy, output: Path) -> int:
 
     The columns are number, state, `params_NAME` for each parameter, `environment_NAME` for each
     variable of the environment, value, in a study with pairs what was measured and beside what
-    value of the companion, `constraint_NAME` for each constraint, weight (1: full
-    weight, near 0: treated as an outlier), sem (standard error of the value), worker (who or what
-    measured it), failure, start (local time) and seconds. The file appears complete or not at all.
+    value of the companion, `objective_NAME` for each further objective, `constraint_NAME` for each
+    constraint, weight (1: full weight, near 0: treated as an outlier), sem (standard error of the
+    value), `sem_NAME` (of a further objective or a constraint), worker (who or what measured it),
+    failure, start (local time) and seconds. The file appears complete or not at all.
 
     Args:
         opened: The study, as `open_study` gives it.
@@ -92,6 +93,7 @@ def trial_table(state: StudyState) -> tuple[list[dict[str, Any]], list[str]]:
     def row(trial: FrozenTrial) -> dict[str, Any]:
         known = record_of(trial)
         environment, constraints = known["environment"] or {}, known["constraints"] or {}
+        sems = known["sems"] or {}
         return {
             "number": trial.number,
             "state": "interrupted" if is_interrupted(trial) else trial.state.name.lower(),
@@ -102,7 +104,9 @@ def trial_table(state: StudyState) -> tuple[list[dict[str, Any]], list[str]]:
             **{f"objective_{name}": constraints.get(name) for name in study_file.scheme.further},
             **{f"constraint_{name}": constraints.get(name) for name in study_file.constraints},
             "weight": weights.get(trial.number),
-            **{name: known[name] for name in ("sem", "worker", "failure")},
+            "sem": known["sem"],
+            **{f"sem_{name}": sems.get(name) for name in study_file.reported},
+            **{name: known[name] for name in ("worker", "failure")},
             "start": trial_start(trial),
             "seconds": known["seconds"],
         }

@@ -13,6 +13,7 @@ from surefoot.integrations.optuna import (
     ENVIRONMENT,
     INTERRUPTED,
     STANDARD_ERROR,
+    STANDARD_ERRORS,
     TIME,
     WORKER,
 )
@@ -100,6 +101,12 @@ def trial_sem(trial: FrozenTrial) -> float | None:
     return None
 
 
+def trial_sems(trial: FrozenTrial | Trial) -> dict[str, float]:
+    """Standard errors of a trial's constraints and further objectives, by name."""
+    recorded = trial.user_attrs.get(STANDARD_ERRORS)
+    return dict(recorded) if isinstance(recorded, dict) else {}
+
+
 def trial_worker(trial: FrozenTrial) -> str | None:
     """Name of who or what measured a trial, None where it is unknown."""
     recorded = trial.user_attrs.get(WORKER)
@@ -115,6 +122,7 @@ def record_of(trial: FrozenTrial) -> dict[str, Any]:
         "failure": failure_reason(trial) or None,
         "environment": trial_environment(trial) or None,
         "constraints": trial_constraints(trial) or None,
+        "sems": trial_sems(trial) or None,
     }
 
 

@@ -20,6 +20,7 @@ from surefoot.integrations.optuna import (
     ENVIRONMENT,
     INTERRUPTED,
     STANDARD_ERROR,
+    STANDARD_ERRORS,
     WORKER,
     SearchSpace,
     SurefootSampler,
@@ -240,6 +241,8 @@ class StudyTrials:
                 attributes[ENVIRONMENT] = dict(result.environment)
             if result.constraints:
                 attributes[CONSTRAINTS] = dict(result.constraints)
+            if result.sems:
+                attributes[STANDARD_ERRORS] = dict(result.sems)
             if result.sem or STANDARD_ERROR in trial.user_attrs:
                 attributes[STANDARD_ERROR] = result.sem
             if result.ended_early:
