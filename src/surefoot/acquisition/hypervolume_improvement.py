@@ -32,7 +32,7 @@ _WHOLE = 0.5  # share of the rounds whose reference point is beyond all that was
 _SLIGHTLY, _CLEARLY = 0.05, 0.2  # differences, as shares of the extent of the front
 _TINY = 1e-300  # number whose logarithm is finite
 _BOLD = 3.0  # times the improvement, from which on the deviation counts as it is
-_MANY, _ALL = 40, 0.5  # measurements, from which on so many rounds have all of the deviation
+_MANY, _ALL = 40, 0.8  # measurements, from which on that share of rounds has all the deviation
 _OTHER = 1.0 / 3.0  # share of the rounds with another prior: half find less of sparse functions
 _SMOOTH = 1e-4  # improvement, in extents of the front, below which it is smoothed
 
@@ -73,8 +73,8 @@ class HypervolumeImprovement:
             where with the close reference point all of it promises three times as much. With 1
             throughout, the best of the functions at any point count most, and those are in the
             corners of a box of several variables, where least is known. With more measurements the
-            model knows what it does not know, and all of the deviation counts in every second round
-            at random.
+            model knows what it does not know, and all of the deviation counts in four rounds of
+            five at random.
 
     References:
         Daulton, Balandat and Bakshy 2021, "Parallel Bayesian optimization of multiple noisy
