@@ -16,7 +16,7 @@ from optuna.trial import TrialState, create_trial
 from support.commands import study_writer, surefoot
 from surefoot.integrations.optuna import CONSTRAINTS, STANDARD_ERROR, STANDARD_ERRORS
 from surefoot.tune import StudyFile, StudyFileError, open_study
-from surefoot.tune.ask_tell.ask_tell import open_ask_tell
+from surefoot.tune.ask_tell.ask_tell import open_ask_tell, status_of
 from surefoot.tune.check import check
 from surefoot.tune.comparison.comparison import of_further
 from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement
@@ -246,6 +246,12 @@ def test_a_comparison_of_a_further_objective_knows_its_errors() -> None:
     runs = [{"a": Measurement(1.0, 0.1, constraints={"speed": 2.0}, sem=9.0, sems={"speed": 0.5})}]
     (pair,) = of_further(runs, "speed")
     assert (pair["a"].value, pair["a"].sem) == (2.0, 0.5)
+
+
+def test_a_status_has_the_direction_of_each_objective(write) -> None:
+    both = {"cost": "minimize", "speed": "maximize"}
+    assert status_of(write()).direction == both
+    assert open_ask_tell(write()).status().as_dict()["direction"] == both
 
 
 @pytest.mark.slow

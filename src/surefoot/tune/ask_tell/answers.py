@@ -110,7 +110,7 @@ class Status:
 
     Args:
         name: Name of the study.
-        direction: "minimize" or "maximize".
+        direction: "minimize" or "maximize", of several objectives by name.
         rounds: Rounds to reach.
         finished: Rounds that are measured, failed ones included.
         failed: Rounds without a measurement.
@@ -119,7 +119,7 @@ class Status:
     """
 
     name: str
-    direction: str
+    direction: str | dict[str, str]
     rounds: int
     finished: int
     failed: int

@@ -202,7 +202,7 @@ class AskTell:
         state = self.opened.state()
         return Status(
             name=self.study_file.study.name,
-            direction=self.study_file.study.direction,
+            direction=self.study_file.directions,
             rounds=self.trials.planned(state),
             finished=state.finished,
             failed=state.failed,
@@ -358,8 +358,9 @@ def status_of(path: Path | str) -> Status:
     try:
         return look_at_ask_tell(path).status()
     except NoStudy:
-        study = StudyFile.load(path).study
-        return Status(study.name, study.direction, study.rounds, 0, 0, 0, ())
+        study_file = StudyFile.load(path)
+        study = study_file.study
+        return Status(study.name, study_file.directions, study.rounds, 0, 0, 0, ())
 
 
 def _of(opened: OpenedStudy) -> AskTell:

@@ -135,6 +135,12 @@ class StudyFile:
         return cls(path.absolute(), contents)
 
     @property
+    def directions(self) -> str | dict[str, str]:
+        """Direction of the value, of several objectives by name."""
+        several = {name: one.direction for name, one in self.scheme.objectives.items()}
+        return several or self.study.direction
+
+    @property
     def reported(self) -> dict[str, ObjectivesSection | ConstraintSection]:
         """What is measured beside the value, by name: further objectives and constraints."""
         return {
