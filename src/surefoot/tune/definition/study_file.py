@@ -137,7 +137,9 @@ class StudyFile:
     @property
     def directions(self) -> str | dict[str, str]:
         """Direction of the value, of several objectives by name."""
-        several = {name: one.direction for name, one in self.scheme.objectives.items()}
+        several: dict[str, str] = {
+            name: one.direction for name, one in self.scheme.objectives.items()
+        }
         return several or self.study.direction
 
     @property
