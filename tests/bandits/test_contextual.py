@@ -1,5 +1,7 @@
 """Contextual bandits: the estimates of the optimizer, at a cost that does not grow."""
 
+import copy
+import pickle
 import warnings
 from typing import Any
 
@@ -231,7 +233,7 @@ def test_a_reward_that_is_refused_leaves_its_decision_open() -> None:
         (lambda b: b.forget(None), "`decision` is None"),
         (
             lambda b: b.tell(sf.bandits.contextual(3).decide(np.eye(3)), 1.0),
-            "3 features and the bandit 2",
+            "another bandit's",
         ),
         (lambda b: b.learn(np.eye(2), 1.0), r"`option` has the shape \(2, 2\), expected one row"),
         (lambda b: b.learn(["a", 1], 1.0), "`option` is"),
@@ -280,3 +282,17 @@ def test_rewards_as_the_prior_has_them_are_not_said_to_be_in_another_unit(
             decision = bandit.decide(random.normal(size=(4, 4)))
             error = random.standard_cauchy() if noise == "cauchy" else 1e-3 * random.normal()
             bandit.tell(decision, float(decision.feature @ theta + error))
+
+
+def test_a_decision_is_of_its_bandit_and_its_copies() -> None:
+    first, second = (sf.bandits.contextual(2) for _ in range(2))
+    decision = first.decide(np.eye(2))
+    for call in (lambda: second.tell(decision, 1.0), lambda: second.forget(decision)):
+        with pytest.raises(sf.InvalidInput, match="another bandit's"):
+            call()
+    assert (second.rewards, decision.is_open) == (0, True)
+    copied, same = copy.deepcopy((first, decision))
+    loaded = pickle.loads(pickle.dumps(first))
+    for bandit, one in ((copied, same), (loaded, copy.copy(decision)), (first, decision)):
+        bandit.tell(one, 1.0)
+        assert bandit.rewards == 1

@@ -143,7 +143,7 @@ def test_a_logged_action_is_the_index_of_an_option(action: object) -> None:
 def test_a_replay_takes_indices_of_a_table_and_ones_own_learner() -> None:
     class First:
         def decide(self, options: object) -> Decision:
-            return Decision(0, 1.0, np.zeros(1))
+            return Decision(0, 1.0, np.zeros(1), "own")
 
         def tell(self, decision: Decision, reward: float) -> None: ...
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -34,12 +35,14 @@ class Decision:
         action: Index of the chosen option.
         propensity: Probability with which it was chosen, given what was known.
         feature: Features (m,) of it.
+        bandit: Of which bandit it is; copies of a bandit take it, too.
         is_open: Whether its reward is still to come; `tell` and `forget` close it.
     """
 
     action: int
     propensity: float
     feature: Floats
+    bandit: str
     is_open: bool = True
 
 
@@ -110,6 +113,7 @@ class Contextual:
         self._draws = draws
         self._floor = floor
         self._random = np.random.default_rng(seed)
+        self._name = secrets.token_hex(8)
         self._geometry = Anticipating(RunningRidge(self.dimension, ridge))
         self._theta = np.zeros(self.dimension)
         self._is_stale = False
@@ -168,7 +172,7 @@ class Contextual:
         else:
             action = int(self._random.choice(len(rows), p=probabilities))
         self._geometry.expect(rows[action])
-        return Decision(action, float(probabilities[action]), rows[action])
+        return Decision(action, float(probabilities[action]), rows[action], self._name)
 
     def decide_all(self, batch: Sequence[ArrayLike]) -> list[Decision]:
         """Choose for several sets of options at once, see `decide`."""
@@ -183,7 +187,7 @@ class Contextual:
 
         Raises:
             InvalidInput: With nothing changed, if the reward is not a finite number, or the
-                decision has other features or was told or forgotten before.
+                decision is another bandit's or was told or forgotten before.
         """
         value = checks.reward(reward)
         self._close(decision)
@@ -237,7 +241,7 @@ class Contextual:
         """Give up a decision whose reward will not come.
 
         Raises:
-            InvalidInput: With nothing changed, if the decision has other features or was told or
+            InvalidInput: With nothing changed, if the decision is another bandit's or was told or
                 forgotten before.
         """
         self._close(decision)
@@ -253,10 +257,10 @@ class Contextual:
             raise InvalidInput(
                 f"`decision` is {checks.shown(decision)}, expected one that `decide` returned."
             )
-        if decision.feature.shape != (self.dimension,):
+        if decision.bandit != self._name:
             raise InvalidInput(
-                f"`decision` has {len(decision.feature)} features and the bandit {self.dimension}: "
-                "pass a decision of this bandit."
+                "`decision` is another bandit's, expected one of this bandit: rewards of what others "
+                "decided are for `learn`."
             )
         if not decision.is_open:
             raise InvalidInput(
