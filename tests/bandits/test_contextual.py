@@ -284,8 +284,11 @@ def test_rewards_as_the_prior_has_them_are_not_said_to_be_in_another_unit(
             bandit.tell(decision, float(decision.feature @ theta + error))
 
 
-def test_a_decision_is_of_its_bandit_and_its_copies() -> None:
-    first, second = (sf.bandits.contextual(2) for _ in range(2))
+@pytest.mark.parametrize(
+    "estimator", [sf.LeastSquares(), sf.Huber(), sf.Truncation(MOMENT), ATA], ids=repr
+)
+def test_a_decision_is_of_its_bandit_and_its_copies(estimator) -> None:
+    first, second = (sf.bandits.contextual(2, estimator=estimator) for _ in range(2))
     decision = first.decide(np.eye(2))
     for call in (lambda: second.tell(decision, 1.0), lambda: second.forget(decision)):
         with pytest.raises(sf.InvalidInput, match="another bandit's"):

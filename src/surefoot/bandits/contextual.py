@@ -259,8 +259,8 @@ class Contextual:
             )
         if decision.bandit != self._name:
             raise InvalidInput(
-                "`decision` is another bandit's, expected one of this bandit: rewards of what others "
-                "decided are for `learn`."
+                "`decision` is another bandit's, expected one of this bandit: rewards of what "
+                "others decided are for `learn`."
             )
         if not decision.is_open:
             raise InvalidInput(

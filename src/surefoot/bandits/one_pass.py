@@ -139,6 +139,10 @@ class Clipped:
         return geometry.solve(self._moments)
 
 
+def _unlimited(round_: int) -> float:
+    return math.inf
+
+
 def one_pass(estimator: Any, dimension: int) -> OnePass:
     """The one-pass form of an estimator.
 
@@ -147,7 +151,7 @@ def one_pass(estimator: Any, dimension: int) -> OnePass:
     """
     match estimator:
         case LeastSquares():
-            return Sums(dimension, lambda round_: math.inf)
+            return Sums(dimension, _unlimited)
         case Truncation():
             return Sums(dimension, estimator.threshold)
         case AdaptiveTruncation():
