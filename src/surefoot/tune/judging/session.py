@@ -89,6 +89,7 @@ class Session:
         pool: Runs of the incumbent of now.
         proposal: Text of the proposal that is undecided; empty if there is none.
         runs: Its runs.
+        unit: Unit of all runs, that of the first; empty if it had none, None before it.
     """
 
     file: Path
@@ -97,6 +98,7 @@ class Session:
     pool: list[float] = field(default_factory=list)
     proposal: str = ""
     runs: list[float] = field(default_factory=list)
+    unit: str | None = None
 
     @classmethod
     def open(cls, file: Path, given: Mapping[str, Any]) -> Self:
@@ -184,5 +186,7 @@ class Session:
             self.proposal = event["proposal"]
         else:
             value = event["value"]
+            if value is not None and self.unit is None:
+                self.unit = str(event.get("unit", ""))
             runs = self.pool if event["of"] == "incumbent" else self.runs
             runs.append(math.inf if value is None else float(value))

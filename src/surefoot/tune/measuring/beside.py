@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement
 from surefoot.tune.measuring.objective import Objective
-from surefoot.tune.measuring.unit_scales import factor
 from surefoot.tune.stopping import Stop
 
 CANDIDATE, COMPANION = "a", "b"
@@ -83,7 +82,8 @@ class Companion:
                 return result if one == CANDIDATE else _of_companion(result)
             found[one].append(result)
         (own,) = found[CANDIDATE]
-        beside = [same for one in found[COMPANION] if (same := _in_unit_of(own, one)) is not None]
+        unit = own.units.get(VALUE, "")
+        beside = [same for one in found[COMPANION] if (same := one.into(unit)) is not None]
         if len(beside) < len(found[COMPANION]):
             reason = "its companion has another unit, expected one that can be converted"
             return Failure(reason, "", seconds, blameless=True)
@@ -132,9 +132,3 @@ class Companion:
 
 def _of_companion(failure: Failure) -> Failure:
     return replace(failure, reason=f"its companion: {failure.reason}", blameless=True)
-
-
-def _in_unit_of(own: Measurement, other: Measurement) -> Measurement | None:
-    """A measurement in the unit of another one, None if they are not comparable."""
-    size = factor(other.units.get(VALUE, ""), own.units.get(VALUE, ""))
-    return None if size is None else replace(other.scaled({VALUE: size}), units=own.units)

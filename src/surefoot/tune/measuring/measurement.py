@@ -13,7 +13,7 @@ from surefoot.tune.definition.environment import Variable
 from surefoot.tune.measuring.observed_constraints import ObservedConstraints
 from surefoot.tune.measuring.printed_value import Unclear
 from surefoot.tune.measuring.quantity import Quantity, plain_number
-from surefoot.tune.measuring.unit_scales import scaled
+from surefoot.tune.measuring.unit_scales import factor, scaled
 from surefoot.tune.plain_text import storable
 
 _UNCONSTRAINED = ObservedConstraints({})
@@ -58,6 +58,13 @@ class Measurement:
     beside: tuple[Measurement, ...] = ()
     ended_early: bool = False
     samples: int = 0
+
+    def into(self, unit: str) -> Measurement | None:
+        """The same with its number in another unit; None if it has no such one."""
+        size = factor(self.units.get(VALUE, ""), unit)
+        if size is None:
+            return None
+        return replace(self.scaled({VALUE: size}), units={**self.units, VALUE: unit})
 
     def scaled(self, sizes: Mapping[str, float]) -> Measurement:
         """Its numbers in other units: each is multiplied by the size of its name, by default 1."""
