@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement
 from surefoot.tune.measuring.objective import Objective
+from surefoot.tune.measuring.unit_scales import scaled
 from surefoot.tune.stopping import Stop
 
 CANDIDATE, COMPANION = "a", "b"
@@ -57,6 +58,11 @@ class Companion:
         if not all(isinstance(given[key], kind) for key, kind in _KEYS.items()):
             return None
         return cls(**{**given, "known": tuple(given["known"])})
+
+    def scaled(self, size: float) -> Companion:
+        """It in another unit: its values are multiplied by the size."""
+        known = tuple(scaled(one, size) for one in self.known)
+        return replace(self, reference=scaled(self.reference, size), known=known)
 
     def measure(
         self, objective: Objective, params: Mapping[str, Any], stop: Stop

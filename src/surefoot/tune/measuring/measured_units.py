@@ -76,6 +76,7 @@ def _refused(result: Measurement, name: str, unit: str, other: str) -> Failure:
         result.seconds,
         blameless=True,
         left_behind=result.left_behind,
+        unclear=True,
     )
 
 

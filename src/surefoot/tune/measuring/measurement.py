@@ -92,7 +92,8 @@ class Failure:
             or a constraint was missing or invalid, so that the failure says nothing about the
             configuration.
         left_behind: A line about processes that it left running and that were ended.
-        unclear: Whether numbers came, and the study file does not say which is the measurement.
+        unclear: Whether numbers came, and the study file does not say which is the measurement, or
+            how it is converted to the study's unit.
         worker: Name of who or what tried, empty if it was not told.
     """
 
