@@ -148,6 +148,20 @@ def test_a_run_in_a_unit_of_something_else_is_refused_and_decides_nothing(bench,
 
 
 @pytest.mark.slow
+def test_runs_of_one_incumbent_are_not_those_of_another(bench):
+    rules = {"pool": 12, "most": 12, "proposals": 5}
+    assert judge("s.jsonl", bench(0), bench(-9), **rules).decision == DISCARD
+    before = Path("s.jsonl").read_text()
+    with pytest.raises(InvalidInput, match=r"its 12 runs in s.jsonl are of .* 0'"):
+        judge("s.jsonl", bench(8), bench(5))  # worse than this one, and better than that one
+    assert Path("s.jsonl").read_text() == before
+    assert judge("s.jsonl", bench(0), bench(5)).decision == KEEP
+    assert judge("s.jsonl", bench(5), bench(1)).decision == DISCARD  # the kept one
+    with pytest.raises(InvalidInput, match="give the same, or begin another session"):
+        judge("s.jsonl", bench(0), bench(1))
+
+
+@pytest.mark.slow
 def test_a_session_goes_on_where_it_was_interrupted(bench, tmp_path):
     given = ("session.jsonl", bench(0), bench(5))
     lines = []

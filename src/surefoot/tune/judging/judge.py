@@ -71,8 +71,9 @@ def judge(
         The decision; the caller makes a kept proposal the incumbent.
 
     Raises:
-        InvalidInput: If a command cannot be run, the session is another one, or over, or a run is
-            in a unit that cannot be converted to that of the session; that run is not recorded.
+        InvalidInput: If a command cannot be run, the session is another one, or over, its runs are
+            of another incumbent, or a run is in a unit that cannot be converted to that of the
+            session; that run is not recorded.
         IncumbentFailed: If the first five runs of the incumbent fail; nothing is decided, and the
             same session measures it anew.
         KeyboardInterrupt: At Ctrl-C; the runs are kept, and the same call goes on.
@@ -89,6 +90,7 @@ def judge(
         commands[key] = CommandObjective(template, folder, None)
     opened, stop = Session.open(Path(session), rules), Stop()
     with stop_on_signals(stop):
+        opened.begin(incumbent)
         _measure_incumbent(opened, commands, stop, note)
         opened.propose(proposal)
         while (decision := opened.decide()) == UNDECIDED:
@@ -107,8 +109,6 @@ def _measure_incumbent(
     note: Callable[[str], None],
 ) -> None:
     """Complete the runs of the incumbent, unless it has given no number in several."""
-    if session.lacks_incumbent:  # of an earlier call: its command, or what it needs, is mended now
-        session.record({"incumbent": "measured anew"})
     while len(session.pool) < session.rules.pool:
         reason = _measure(session, commands, "incumbent", stop, note)
         if session.lacks_incumbent:
