@@ -546,6 +546,40 @@ def test_agents_have_the_same_verbs(write):
     anyio.run(converse)
 
 
+ARGUMENTS = [  # of a verb, with one that it does not take or without one that it needs
+    ("ask", {"n": 5}, "ask: got 'n', expected one of count, given"),
+    ("tell", {"id": 0, "value": 1.0, "stderr": 0.4}, "tell: got 'stderr', expected one of id, "),
+    ("tell", {"value": 1.0}, "tell: got no 'id'"),
+    ("predict", {"configurations": ["default"], "at": 1}, "predict: got 'at', expected one of"),
+    ("status", {"verbose": True}, "status: got 'verbose', expected none"),
+    ("forget", {"ids": [0], "all": True}, "forget: got 'all', expected one of ids"),
+]
+
+
+def test_no_argument_is_passed_over_by_any_program(write):
+    study = open_ask_tell(write())
+    study.ask()
+    before = everything(study)
+    for verb, given, message in ARGUMENTS:
+        with pytest.raises(InvalidInput, match=re.escape(message)):
+            Verbs(study).answer({"verb": verb, **given})
+    assert everything(study) == before
+    mcp = pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
+    import anyio
+
+    from surefoot.tune.ask_tell.mcp_server import mcp_server
+
+    async def converse() -> None:
+        async with mcp.Client(mcp_server(study)) as client:
+            for verb, given, message in ARGUMENTS:
+                refused = await client.call_tool(verb, given)
+                assert refused.is_error
+                assert message in refused.content[0].text
+
+    anyio.run(converse)
+    assert everything(study) == before
+
+
 def test_a_study_without_a_command_is_not_tuned(write):
     path = write()
     open_ask_tell(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import signal
 import sys
@@ -220,6 +221,25 @@ def test_standard_errors_are_recorded_shown_and_used(write_study):
         assert comparing(path).result(record.pairs) == first
         pairs = [{k: replace(run, sem=0.0) for k, run in pair.items()} for pair in record.pairs]
         assert comparing(path).result(pairs).probability != first.probability
+
+
+def test_a_first_unit_that_cannot_be_converted_ends_the_comparison(write_study):
+    objective = Scripted([Measurement(1.0, 0.1, units={"=": "MB"})])
+    path = write_study(("timeout = 30", "timeout = 30\nunit = 'ms'"))
+    with pytest.raises(ComparisonFailed, match=r"is in MB, .* are in ms; .*nothing was recorded"):
+        run(path, objective)
+    with record_of(path) as record:
+        assert not record.pairs
+
+
+def test_runs_in_another_declared_unit_are_of_another_comparison(write_study):
+    def identity(unit: str) -> dict:
+        return _identity(comparing(write_study(("timeout = 30", f"timeout = 30\n{unit}"))))
+
+    units = ("", "unit = 'ms'", "unit = 's'")
+    found = [identity(unit) for unit in units]
+    assert all(a != b for a, b in itertools.combinations(found, 2))
+    assert found == [identity(unit) for unit in units]
 
 
 NOT_RECORDED = {"left_behind", "text", "beside"}  # which no decision and no message needs

@@ -120,6 +120,47 @@ def _lines(file: str) -> list[dict]:
     return [json.loads(line) for line in Path(file).read_text().splitlines()][1:]
 
 
+@pytest.mark.parametrize(
+    ("proposal", "decision"),
+    [("9 s", DISCARD), ("900 us", KEEP), ("11 ms", KEEP), ("0.013 sec", DISCARD)],
+)
+def test_runs_are_compared_in_the_unit_of_the_first(bench, proposal, decision):
+    given = ("s.jsonl", "echo 12 ms", f"echo {proposal}")
+    noted = []
+    assert judge(*given, note=noted.append, **RULES).decision == decision
+    assert {one["unit"] for one in _lines("s.jsonl") if "value" in one} == {"ms"}
+    assert all(line.endswith(" ms") for line in noted)
+
+
+@pytest.mark.parametrize(("first", "other"), [("ms", "MB"), ("ms", ""), ("", "ms"), ("ms", "min")])
+@pytest.mark.parametrize("of", ["incumbent", "proposal"])
+def test_a_run_in_a_unit_of_something_else_is_refused_and_decides_nothing(bench, first, other, of):
+    rules = {"pool": 6, "most": 6, "proposals": 3}
+    session = Session.open(Path("s.jsonl"), rules)
+    for _ in range(6 if of == "proposal" else 1):
+        session.record({"of": "incumbent", "value": 12.0, "unit": first})
+    incumbent = f"echo 12 {first}" if of == "proposal" else f"echo 9 {other}"
+    before = [one for one in _lines("s.jsonl") if "value" in one]
+    with pytest.raises(InvalidInput, match=rf"{of}: the measurement is .* of the session are"):
+        judge("s.jsonl", incumbent, f"echo 9 {other}")
+    assert [one for one in _lines("s.jsonl") if "value" in one] == before
+    assert not any("decision" in one for one in _lines("s.jsonl"))
+
+
+@pytest.mark.slow
+def test_runs_of_one_incumbent_are_not_those_of_another(bench):
+    rules = {"pool": 12, "most": 12, "proposals": 5}
+    assert judge("s.jsonl", bench(0), bench(-9), **rules).decision == DISCARD
+    before = Path("s.jsonl").read_text()
+    with pytest.raises(InvalidInput, match=r"its 12 runs in s.jsonl are of .* 0'"):
+        judge("s.jsonl", bench(8), bench(5))  # worse than this one, and better than that one
+    assert Path("s.jsonl").read_text() == before
+    assert judge("s.jsonl", bench(0), bench(5)).decision == KEEP
+    assert judge("s.jsonl", bench(5), bench(1)).decision == DISCARD  # the kept one
+    with pytest.raises(InvalidInput, match="give the same, or begin another session"):
+        judge("s.jsonl", bench(0), bench(1))
+
+
 @pytest.mark.slow
 def test_a_session_goes_on_where_it_was_interrupted(bench, tmp_path):
     given = ("session.jsonl", bench(0), bench(5))

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from support.study_doubles import Scripted, all_of, trials_of
 from surefoot.cli import app
+from surefoot.integrations.optuna import CONSTRAINTS, STANDARD_ERROR
 from surefoot.tune import StudyFile, StudyFileError
 from surefoot.tune.ask_tell.told_values import result_of
 from surefoot.tune.check import check
@@ -24,10 +26,14 @@ from surefoot.tune.measuring.quantity import Quantity, plain
 from surefoot.tune.measuring.race import Race
 from surefoot.tune.measuring.unit_scales import factor, scale
 from surefoot.tune.stopping import Stop
+from surefoot.tune.study.compatibility import recorded_units
 from surefoot.tune.study.model_checks import contradictions
-from surefoot.tune.study.opened_study import create_study
-from surefoot.tune.study.trial_attributes import UNITS, study_units
-from surefoot.tune.workers.worker_loop import UnclearMeasurement, tune
+from surefoot.tune.study.opened_study import create_study, open_study
+from surefoot.tune.study.study_import import import_study
+from surefoot.tune.study.trial_attributes import BESIDE, PAIR, UNITS, study_units
+from surefoot.tune.study.trial_units import attributes_in_units
+from surefoot.tune.study.trials import StudyTrials
+from surefoot.tune.workers.worker_loop import TooManyFailures, UnclearMeasurement, tune
 from surefoot.types import InvalidInput
 
 
@@ -309,6 +315,159 @@ def test_a_study_that_was_recorded_as_printed_goes_on(write_study):
     tune(trials_of(path, rounds=1), Scripted([Measurement(1.96, 0.1)]), Stop())
     tune(trials, Scripted([printed(2.5, ""), printed(2.5, "s")]), Stop())
     assert [trial.value for trial in all_of(trials)] == [1.96, 2.5, 2.5]
+
+
+@pytest.mark.slow
+def test_a_study_that_was_told_goes_on_with_a_command_that_prints_another_unit(write_study):
+    trials = trials_of(write_study(("timeout = 30", "timeout = 30\nunit = 'ms'")), rounds=2)
+    tune(trials, Scripted([Measurement(12.0, 0.1), printed(0.5, "s")]), Stop())
+    assert [trial.value for trial in all_of(trials)] == [12.0, 500.0]
+
+
+def of_unit(write_study, unit: str, of: str) -> Path:
+    """A study file with a unit of the value, of a constraint or of one of several objectives."""
+    unit = f"unit = '{unit}'" if unit else ""
+    if of == "objectives":
+        table = "[objectives]\ntime = { direction = 'minimize', UNIT }\n"
+        table += "mem = { direction = 'minimize' }"
+        more = [('direction = "minimize"\n', "")]
+    else:
+        table, more = "[constraints]\np99 = { max = 2, UNIT }", []
+    own = f"timeout = 30\n{unit}" if of == "value" else "timeout = 30"
+    table = table.replace(", UNIT", "" if of == "value" or not unit else f", {unit}")
+    return write_study(*more, ("timeout = 30", own), ("[parameters]", f"{table}\n\n[parameters]"))
+
+
+def measured_in(write_study, unit: str, of: str, shown: str | None) -> Path:
+    """The file of a study with two measurements, printed with a unit, without one, or told."""
+    path = of_unit(write_study, unit, of)
+    other = "mem" if of == "objectives" else "p99"
+    units = {} if shown is None else {VALUE: shown, other: shown}
+    results = [Measurement(12.0 + i, 0.1, constraints={other: 9.0}, units=units) for i in (0, 1)]
+    tune(trials_of(path, rounds=2), Scripted(results), Stop())
+    return path
+
+
+KEYS = {
+    "value": "objective.unit",
+    "p99": "constraints.p99.unit",
+    "objectives": "objectives.time.unit",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("of", KEYS)
+@pytest.mark.parametrize("shown", [None, "", "ms"])
+@pytest.mark.parametrize("other", ["s", "MB", "points"])
+def test_what_was_measured_is_not_said_to_be_in_another_unit(write_study, of, shown, other):
+    measured_in(write_study, "ms", of, shown)
+    for unit in ("ms", "msec", ""):
+        create_study(StudyFile.load(of_unit(write_study, unit, of)))
+    path = of_unit(write_study, other, of)
+    for do in (open_study, lambda one: create_study(StudyFile.load(one))):
+        with pytest.raises(StudyFileError) as refused:
+            do(path)
+        assert f"{KEYS[of]}: got '{other}', but the study in" in str(refused.value)
+        assert "has measurements in ms" in str(refused.value)
+        assert "write unit = 'ms'" in str(refused.value)
+    assert open_study(of_unit(write_study, "ms", of)).state().finished == 2
+
+
+@pytest.mark.slow
+def test_a_unit_that_was_printed_only_is_that_of_the_study(write_study):
+    measured_in(write_study, "", "value", "ms")
+    with pytest.raises(StudyFileError, match=r"got 's', but .* has measurements in ms; write unit"):
+        open_study(of_unit(write_study, "s", "value"))
+    create_study(StudyFile.load(of_unit(write_study, "ms", "value")))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shown", [None, ""])
+def test_what_was_measured_without_a_unit_may_be_given_one(write_study, shown):
+    measured_in(write_study, "", "value", shown)
+    create_study(StudyFile.load(of_unit(write_study, "ms", "value")))
+    with pytest.raises(StudyFileError, match="has measurements in ms"):
+        open_study(of_unit(write_study, "s", "value"))
+
+
+def test_a_unit_may_change_before_the_first_measurement(write_study):
+    for unit in ("ms", "s", "MB"):
+        opened = create_study(StudyFile.load(of_unit(write_study, unit, "value")))
+    trials = StudyTrials(opened, 1, "a run", "w0")
+    trials.record(trials.begin_next(), Measurement(12.0, 0.1, constraints={"p99": 1.0}))
+    with pytest.raises(StudyFileError, match=r"got 'ms', but .* has measurements in MB"):
+        open_study(of_unit(write_study, "ms", "value"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "command",
+    ["tune", "recommend", "check", "ask", "status", "export", "report", "compare", "import"],
+)
+def test_every_command_refuses_another_unit(write_study, tmp_path, command):
+    measured_in(write_study, "ms", "value", "ms")
+    path = of_unit(write_study, "s", "value")
+    (tmp_path / "rows.csv").write_text("size,share,mode,value,p99\n600,0.5,OFF,1,1\n")
+    more = {"import": [str(tmp_path / "rows.csv")], "export": ["-o", "-"]}
+    told = CliRunner().invoke(app, [command, str(path), *more.get(command, [])])
+    assert told.exit_code == 2
+    assert "objective.unit: got 's', but the study in" in told.output
+    assert "has measurements in ms; write unit = 'ms'" in told.output
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("unit", "size"), [("s", 0.001), ("us", 1000.0), ("", 1.0), ("MB", None)])
+def test_an_import_is_converted_to_the_unit_of_the_study(write_study, tmp_path, unit, size):
+    measured_in(write_study, "ms", "value", "ms")
+    path = of_unit(write_study, unit, "value")
+    path.write_text(path.read_text().replace('"hill"', '"valley"'))
+    if size is None:
+        with pytest.raises(InvalidInput, match=r"in ms, and that of STUDY.toml is in MB, expected"):
+            import_study(path, tmp_path / "hill.db")
+        return
+    import_study(path, tmp_path / "hill.db")
+    opened = open_study(path)
+    assert [one.value for one in opened.state().trials] == pytest.approx([12.0 * size, 13.0 * size])
+    assert recorded_units(opened.study, opened.state().trials)[VALUE] == (unit or "ms")
+
+
+def test_all_that_is_recorded_of_a_trial_is_converted():
+    companion = Companion({"a": 1}, 4.0, "a", (5.0,))
+    given = {
+        STANDARD_ERROR: 2.0,
+        CONSTRAINTS: {"p99": 3.0, "mem": 7.0},
+        PAIR: {"value": 6.0, "companion": [8.0]},
+        BESIDE: companion.as_dict(),
+        "failure": "x",
+    }
+    found = attributes_in_units(given, {VALUE: 1000.0, "p99": 10.0})
+    assert found == {
+        STANDARD_ERROR: 2000.0,
+        CONSTRAINTS: {"p99": 30.0, "mem": 7.0},
+        PAIR: {"value": 6000.0, "companion": [8000.0]},
+        BESIDE: Companion({"a": 1}, 4000.0, "a", (5000.0,)).as_dict(),
+        "failure": "x",
+    }
+
+
+@pytest.mark.parametrize("earlier", [0, 2])
+def test_a_run_whose_first_unit_cannot_be_converted_ends_and_costs_no_round(write_study, earlier):
+    path = write_study(("timeout = 30", "timeout = 30\nunit = 'ms'"))
+    if earlier:
+        tune(trials_of(path, earlier), Scripted([printed(2, "ms"), printed(3, "ms")]), Stop())
+    trials, objective = trials_of(path), Scripted([printed(2, "MB") for _ in range(8)])
+    with pytest.raises(UnclearMeasurement, match="the measurement is in MB, and those of the stud"):
+        tune(trials, objective, Stop())
+    assert trials.opened.state().finished == earlier
+    assert len(objective.asked) == 1
+
+
+def test_a_run_whose_later_units_cannot_be_converted_ends_after_some(write_study):
+    trials = trials_of(write_study())
+    results = [printed(2, "ms"), *(printed(2, "MB") for _ in range(7))]
+    with pytest.raises(TooManyFailures, match=r"5 failures in a row.* the measurement is in MB"):
+        tune(trials, Scripted(results), Stop())
+    assert trials.opened.state().finished == 6
 
 
 @pytest.mark.parametrize("foreign", [3, "ms", ["ms"], {VALUE: 3}])

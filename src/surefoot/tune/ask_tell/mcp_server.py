@@ -10,7 +10,7 @@ from surefoot._internal.extras import extra
 from surefoot.tune.ask_tell.ask_tell import AskTell
 from surefoot.tune.ask_tell.verbs import Verbs
 from surefoot.tune.errors import error_line
-from surefoot.types import SurefootError
+from surefoot.types import InvalidInput, SurefootError
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -35,6 +35,21 @@ def mcp_server(study: AskTell) -> MCPServer:
     with extra("mcp"):
         from mcp.server import MCPServer
         from mcp.server.mcpserver.exceptions import ToolError
+        from mcp.types import CallToolResult, TextContent
+
+    verbs = Verbs(study)
+
+    async def with_known_arguments(context: Any, call_next: Callable[..., Any]) -> Any:
+        """Refuse a call with an argument that its tool would pass over."""
+        called = (context.params or {}) if context.method == "tools/call" else {}
+        name, given = called.get("name", ""), called.get("arguments") or {}
+        if name in verbs.by_name and isinstance(given, dict):
+            try:
+                verbs.check_arguments(name, given)
+            except InvalidInput as error:
+                text = f"Error executing tool {name}: {error_line(error)}"
+                return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
+        return await call_next(context)
 
     def with_one_line_errors(verb: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
         @wraps(verb)
@@ -47,9 +62,12 @@ def mcp_server(study: AskTell) -> MCPServer:
         return tool
 
     server = MCPServer(
-        f"surefoot {study.study_file.study.name}", instructions=INSTRUCTIONS, log_level="WARNING"
+        f"surefoot {study.study_file.study.name}",
+        instructions=INSTRUCTIONS,
+        log_level="WARNING",
+        middleware=[with_known_arguments],
     )
-    for name, verb in Verbs(study).by_name.items():
+    for name, verb in verbs.by_name.items():
         server.tool(name=name)(with_one_line_errors(verb))
     return server
 

@@ -100,8 +100,21 @@ class Verbs:
             raise InvalidInput(
                 f'got {shown(request)}, expected {{"verb": ...}} with one of {", ".join(known)}'
             )
-        do, given = known[verb], {name: one for name, one in request.items() if name != "verb"}
-        takes = inspect.signature(do).parameters
+        given = {name: one for name, one in request.items() if name != "verb"}
+        self.check_arguments(verb, given)
+        return known[verb](**given)
+
+    def check_arguments(self, verb: str, given: Mapping[str, Any]) -> None:
+        """Check that a verb takes these arguments, so that none is passed over.
+
+        Args:
+            verb: The name of a verb.
+            given: Its arguments by name.
+
+        Raises:
+            InvalidInput: If it does not take one of them, or lacks one.
+        """
+        takes = inspect.signature(self.by_name[verb]).parameters
         for name in given:
             if name not in takes:
                 wanted = f"one of {', '.join(takes)}" if takes else "none"
@@ -109,7 +122,6 @@ class Verbs:
         for name, one in takes.items():
             if name not in given and one.default is one.empty:
                 raise InvalidInput(f"{verb}: got no {name!r}")
-        return do(**given)
 
 
 def _check_given(given: object) -> None:

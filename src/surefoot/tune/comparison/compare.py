@@ -305,7 +305,7 @@ def measure_pairs(
 
     Raises:
         ComparisonFailed: If both configurations fail in five pairs in a row, or if the first output
-            has several readings.
+            has several readings or a unit that cannot be converted.
         WriteFailed: If a run cannot be recorded.
         KeyboardInterrupt: After a second Ctrl-C.
         SystemExit: After SIGTERM or SIGHUP.
@@ -327,15 +327,15 @@ def measure_pairs(
                 result = objective.measure(params, stop, First(tuple(endings)))
             else:
                 result = objective.measure(params, stop)
-            if isinstance(result, Failure) and result.unclear and not record.pairs:
-                raise ComparisonFailed(f"{printable(result.reason)}; nothing was recorded")
             if isinstance(result, Measurement):
                 result = in_study_units(result, declared, record.units)
-                if comparing.slices > 1 and not getattr(result, "samples", 1):
-                    raise ComparisonFailed(
-                        "a run printed no samples, expected lines such as `sample: 12.5` of a run "
-                        "that is measured in slices; nothing was recorded"
-                    )
+            if isinstance(result, Failure) and result.unclear and not record.pairs:
+                raise ComparisonFailed(f"{printable(result.reason)}; nothing was recorded")
+            if comparing.slices > 1 and isinstance(result, Measurement) and not result.samples:
+                raise ComparisonFailed(
+                    "a run printed no samples, expected lines such as `sample: 12.5` of a run "
+                    "that is measured in slices; nothing was recorded"
+                )
             record.add(number, label, result, environment)
         if not quiet:
             show(console, _progress(comparing, record.pairs))
@@ -357,8 +357,10 @@ def _identity(comparing: Comparing) -> dict[str, Any]:
     study_file = comparing.study_file
     objective, tables = study_file.objective, study_file.scheme.definition
     value = {} if objective.value is None else {"value": objective.value}
+    units = declared_units(study_file)
     return {
         **value,
+        **({"units": units} if units else {}),
         "a": comparing.a.params,
         "b": comparing.b.params,
         "direction": study_file.study.direction,

@@ -10,7 +10,8 @@ from typing import Any
 from surefoot.tune.definition.command_template import CommandTemplate, InvalidCommand
 from surefoot.tune.judging.session import UNDECIDED, Session
 from surefoot.tune.measuring.command_objective import CommandObjective
-from surefoot.tune.measuring.measurement import Measurement
+from surefoot.tune.measuring.measured_units import unit_phrase
+from surefoot.tune.measuring.measurement import MEASUREMENT, VALUE, Measurement
 from surefoot.tune.plain_text import printable
 from surefoot.tune.stopping import Stop, stop_on_signals
 from surefoot.types import InvalidInput, SurefootError
@@ -70,7 +71,9 @@ def judge(
         The decision; the caller makes a kept proposal the incumbent.
 
     Raises:
-        InvalidInput: If a command cannot be run, the session is another one, or over.
+        InvalidInput: If a command cannot be run, the session is another one, or over, its runs are
+            of another incumbent, or a run is in a unit that cannot be converted to that of the
+            session; that run is not recorded.
         IncumbentFailed: If the first five runs of the incumbent fail; nothing is decided, and the
             same session measures it anew.
         KeyboardInterrupt: At Ctrl-C; the runs are kept, and the same call goes on.
@@ -87,6 +90,7 @@ def judge(
         commands[key] = CommandObjective(template, folder, None)
     opened, stop = Session.open(Path(session), rules), Stop()
     with stop_on_signals(stop):
+        opened.begin(incumbent)
         _measure_incumbent(opened, commands, stop, note)
         opened.propose(proposal)
         while (decision := opened.decide()) == UNDECIDED:
@@ -105,8 +109,6 @@ def _measure_incumbent(
     note: Callable[[str], None],
 ) -> None:
     """Complete the runs of the incumbent, unless it has given no number in several."""
-    if session.lacks_incumbent:  # of an earlier call: its command, or what it needs, is mended now
-        session.record({"incumbent": "measured anew"})
     while len(session.pool) < session.rules.pool:
         reason = _measure(session, commands, "incumbent", stop, note)
         if session.lacks_incumbent:
@@ -129,8 +131,18 @@ def _measure(
         raise KeyboardInterrupt
     result = commands[of].measure({}, stop)
     if isinstance(result, Measurement):
-        session.record({"of": of, "value": result.value})
-        note(f"{of}: {result.value:.6g}")
+        unit = session.unit
+        printed = result.units.get(VALUE, "")
+        same = result.into(printed if unit is None else unit)
+        if same is None:
+            raise InvalidInput(
+                f"{of}: {MEASUREMENT} is {unit_phrase(printed)}, and those of the session are "
+                f"{unit_phrase(unit or '')}; expected the same, or a unit that can be converted to "
+                "it; the run was not recorded, and another session may have another unit"
+            )
+        unit = same.units[VALUE]
+        session.record({"of": of, "value": same.value, "unit": unit})
+        note(f"{of}: {same.value:.6g} {unit}".rstrip())
         return ""
     session.record({"of": of, "value": None, "failure": result.reason})
     note(f"{of}: failed, {result.reason}")

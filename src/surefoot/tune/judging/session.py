@@ -87,16 +87,20 @@ class Session:
         rules: The rules.
         decisions: Decisions so far.
         pool: Runs of the incumbent of now.
+        incumbent: Its command; empty where it is not known.
         proposal: Text of the proposal that is undecided; empty if there is none.
         runs: Its runs.
+        unit: Unit of all runs, that of the first; empty if it had none, None before it.
     """
 
     file: Path
     rules: Rules
     decisions: list[str] = field(default_factory=list)
     pool: list[float] = field(default_factory=list)
+    incumbent: str = ""
     proposal: str = ""
     runs: list[float] = field(default_factory=list)
+    unit: str | None = None
 
     @classmethod
     def open(cls, file: Path, given: Mapping[str, Any]) -> Self:
@@ -134,6 +138,23 @@ class Session:
         for line in lines[1:]:
             session._apply(line)
         return session
+
+    def begin(self, incumbent: str) -> None:
+        """Begin the runs of an incumbent, or go on with them.
+
+        Args:
+            incumbent: Its command.
+
+        Raises:
+            InvalidInput: If the runs since the last change that was kept are of another command.
+        """
+        if not self.pool or self.lacks_incumbent:  # whose command, or what it needs, is mended now
+            self.record({"incumbent": incumbent})
+        elif self.incumbent not in ("", incumbent):
+            raise InvalidInput(
+                f"incumbent: got {shown(incumbent)}, but its {len(self.pool)} runs in {self.file} "
+                f"are of {shown(self.incumbent)}; give the same, or begin another session"
+            )
 
     def propose(self, proposal: str) -> None:
         """Begin a proposal, or go on with the undecided one.
@@ -178,11 +199,13 @@ class Session:
             ):  # its runs were selected: the new incumbent has fresh ones
                 self.pool = []
             self.proposal, self.runs = "", []
-        elif "incumbent" in event:  # its runs say nothing of it: none gave a number
-            self.pool = []
+        elif "incumbent" in event:
+            self.incumbent, self.pool = event["incumbent"], []
         elif "proposal" in event:
             self.proposal = event["proposal"]
         else:
             value = event["value"]
+            if value is not None and self.unit is None:
+                self.unit = str(event.get("unit", ""))
             runs = self.pool if event["of"] == "incumbent" else self.runs
             runs.append(math.inf if value is None else float(value))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement
 from surefoot.tune.measuring.objective import Objective
-from surefoot.tune.measuring.unit_scales import factor
+from surefoot.tune.measuring.unit_scales import scaled
 from surefoot.tune.stopping import Stop
 
 CANDIDATE, COMPANION = "a", "b"
@@ -59,6 +59,11 @@ class Companion:
             return None
         return cls(**{**given, "known": tuple(given["known"])})
 
+    def scaled(self, size: float) -> Companion:
+        """It in another unit: its values are multiplied by the size."""
+        known = tuple(scaled(one, size) for one in self.known)
+        return replace(self, reference=scaled(self.reference, size), known=known)
+
     def measure(
         self, objective: Objective, params: Mapping[str, Any], stop: Stop
     ) -> Measurement | Failure:
@@ -83,7 +88,8 @@ class Companion:
                 return result if one == CANDIDATE else _of_companion(result)
             found[one].append(result)
         (own,) = found[CANDIDATE]
-        beside = [same for one in found[COMPANION] if (same := _in_unit_of(own, one)) is not None]
+        unit = own.units.get(VALUE, "")
+        beside = [same for one in found[COMPANION] if (same := one.into(unit)) is not None]
         if len(beside) < len(found[COMPANION]):
             reason = "its companion has another unit, expected one that can be converted"
             return Failure(reason, "", seconds, blameless=True)
@@ -132,9 +138,3 @@ class Companion:
 
 def _of_companion(failure: Failure) -> Failure:
     return replace(failure, reason=f"its companion: {failure.reason}", blameless=True)
-
-
-def _in_unit_of(own: Measurement, other: Measurement) -> Measurement | None:
-    """A measurement in the unit of another one, None if they are not comparable."""
-    size = factor(other.units.get(VALUE, ""), own.units.get(VALUE, ""))
-    return None if size is None else replace(other.scaled({VALUE: size}), units=own.units)

@@ -56,16 +56,18 @@ def in_study_units(
 def _refused(result: Measurement, name: str, unit: str, other: str) -> Failure:
     what = MEASUREMENT if name == VALUE else name
     return Failure(
-        f"{what} is {_with(unit)}, and those of the study are {_with(other)}; expected the same, "
-        "or its `unit` in the study file before the first measurement",
+        f"{what} is {unit_phrase(unit)}, and those of the study are {unit_phrase(other)}; "
+        "expected the same, or its `unit` in the study file before the first measurement",
         "",
         result.seconds,
         blameless=True,
         left_behind=result.left_behind,
+        unclear=True,
     )
 
 
-def _with(unit: str) -> str:
+def unit_phrase(unit: str) -> str:
+    """How a number is printed, in words: in its unit, or without one."""
     if unit.endswith(UNSURE):
         return f"followed by `{unit.removesuffix(UNSURE)}`, a unit or the name of something else"
     return f"in {unit}" if unit else "without a unit"

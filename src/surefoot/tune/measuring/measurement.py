@@ -13,7 +13,7 @@ from surefoot.tune.definition.environment import Variable
 from surefoot.tune.measuring.observed_constraints import ObservedConstraints
 from surefoot.tune.measuring.printed_value import Unclear
 from surefoot.tune.measuring.quantity import Quantity, plain_number
-from surefoot.tune.measuring.unit_scales import scaled
+from surefoot.tune.measuring.unit_scales import factor, scaled
 from surefoot.tune.plain_text import storable
 
 _UNCONSTRAINED = ObservedConstraints({})
@@ -61,6 +61,13 @@ class Measurement:
     samples: int = 0
     sems: Mapping[str, float] = field(default_factory=dict)
 
+    def into(self, unit: str) -> Measurement | None:
+        """The same with its number in another unit; None if it has no such one."""
+        size = factor(self.units.get(VALUE, ""), unit)
+        if size is None:
+            return None
+        return replace(self.scaled({VALUE: size}), units={**self.units, VALUE: unit})
+
     def scaled(self, sizes: Mapping[str, float]) -> Measurement:
         """Its numbers in other units: each is multiplied by the size of its name, by default 1."""
         size = sizes.get(VALUE, 1.0)
@@ -88,7 +95,8 @@ class Failure:
             or a constraint was missing or invalid, so that the failure says nothing about the
             configuration.
         left_behind: A line about processes that it left running and that were ended.
-        unclear: Whether numbers came, and the study file does not say which is the measurement.
+        unclear: Whether numbers came, and the study file does not say which is the measurement, or
+            how it is converted to the study's unit.
         worker: Name of who or what tried, empty if it was not told.
     """
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import optuna
@@ -11,8 +11,11 @@ from optuna.trial import FrozenTrial, TrialState
 from surefoot.integrations.optuna import ENVIRONMENT
 from surefoot.parameters.parameter import is_on_grid
 from surefoot.tune.definition.study_file import StudyFile, StudyFileError
+from surefoot.tune.measuring.measured_units import declared_units, unit_phrase
+from surefoot.tune.measuring.measurement import VALUE
+from surefoot.tune.measuring.unit_scales import factor
 from surefoot.tune.plain_text import shown
-from surefoot.tune.study.trial_attributes import OWNER
+from surefoot.tune.study.trial_attributes import OWNER, UNITS, study_units
 from surefoot.tune.study.trial_owner import mismatch
 from surefoot.types import InvalidInput
 
@@ -22,6 +25,7 @@ TABLES = {
     "parameters": "no such parameter",
     **dict.fromkeys(("environment", "fidelity", "objectives", "risk"), "nothing"),
 }
+_DECLARED = "units"  # key of a definition, of which one more may be declared later
 
 
 def definition(study_file: StudyFile) -> dict[str, Any]:
@@ -39,7 +43,31 @@ def definition(study_file: StudyFile) -> dict[str, Any]:
             for name, one in study_file.parameters.items()
         },
         "objective": {"command": objective.command, "function": objective.function},
+        _DECLARED: declared_units(study_file),
     }
+
+
+def continued(study_file: StudyFile, study: optuna.Study, trials: Sequence[FrozenTrial]) -> Any:
+    """`definition` of a study that goes on: its measurements keep a unit that the file drops."""
+    now, stored = definition(study_file), study.user_attrs.get(DEFINITION) or {}
+    if _is_measured(trials):
+        now[_DECLARED] = {**now[_DECLARED], **stored.get(_DECLARED, {})}
+    return now
+
+
+def recorded_units(study: optuna.Study, trials: Sequence[FrozenTrial]) -> dict[str, str]:
+    """Units of a study's measurements by name, as declared or else printed, where there is one.
+
+    Args:
+        study: The study.
+        trials: Its trials.
+    """
+    if not _is_measured(trials):
+        return {}
+    stored = study.user_attrs.get(DEFINITION)
+    declared = stored.get(_DECLARED) if isinstance(stored, dict) else None
+    units = {**study_units(study.user_attrs), **study_units({UNITS: declared})}
+    return {name: unit for name, unit in units.items() if unit}
 
 
 def check_compatible(
@@ -60,7 +88,8 @@ def check_compatible(
         A note for the user on what has changed, else an empty text.
 
     Raises:
-        StudyFileError: If direction, parameters, environment or risk differ.
+        StudyFileError: If direction, parameters, environment or risk differ, or the unit of what
+            has been measured.
     """
     direction = study_file.study.direction
     # Asking for `direction` of a study with several objectives is an error of Optuna's own.
@@ -69,6 +98,7 @@ def check_compatible(
         raise _differs(study_file, "study.direction", direction, ", ".join(found), label)
     stored = study.user_attrs.get(DEFINITION)
     _check_attributes(study_file, trials, stored, label)
+    _check_units(study_file, recorded_units(study, trials), label)
     if stored is None:
         _check_foreign_trials(study_file, trials, label)
         return ""
@@ -97,6 +127,29 @@ def check_compatible(
     )
 
 
+def _is_measured(trials: Sequence[FrozenTrial]) -> bool:
+    return any(trial.state == TrialState.COMPLETE for trial in trials)
+
+
+def _check_units(study_file: StudyFile, recorded: Mapping[str, str], label: str) -> None:
+    """Check that no number that was measured in one unit is now said to be in another."""
+    for name, unit in declared_units(study_file).items():
+        before = recorded.get(name, unit)
+        if factor(before, unit) != 1.0:
+            key, there = _key_of_unit(study_file, name), f"measurements {unit_phrase(before)}"
+            limit = " and the limit in it" * (name in study_file.constraints)
+            restore = f"write unit = {shown(before)}{limit}"
+            raise _differs(study_file, key, shown(unit), there, label, (), restore)
+
+
+def _key_of_unit(study_file: StudyFile, name: str) -> str:
+    objectives = study_file.scheme.objectives
+    if name == VALUE and not objectives:
+        return "objective.unit"
+    name = next(iter(objectives)) if name == VALUE else name
+    return f"{'objectives' if name in objectives else 'constraints'}.{name}.unit"
+
+
 def _is_widened(before: object, after: object) -> bool:
     """Whether a number's range contains its earlier one, on the same grid, with all else equal."""
     if not isinstance(before, dict) or not isinstance(after, dict):
@@ -121,7 +174,7 @@ def _check_attributes(
     if stored is not None and (
         not isinstance(stored, dict)
         or not isinstance(stored.get("objective"), dict)
-        or not all(isinstance(stored.get(table) or {}, dict) for table in TABLES)
+        or not all(isinstance(stored.get(one) or {}, dict) for one in (*TABLES, _DECLARED))
     ):
         wrong = f"the user attribute {DEFINITION!r} is {shown(stored)}, expected a definition"
     for trial in () if wrong else trials:
@@ -164,13 +217,14 @@ def _differs(
     before: str,
     label: str,
     others: Sequence[str] = (),
+    restore: str = "restore the old value",
 ) -> StudyFileError:
     also = f" ({', '.join(others)} differ{'s' * (len(others) == 1)} too)" if others else ""
     return study_file.error(
         key,
-        f"got {now}, but the study in {label} has {before}{also}; restore the old value, or choose "
-        "another study.name or study.storage for a new study, to which `surefoot import` adds the "
-        "old one's measurements",
+        f"got {now}, but the study in {label} has {before}{also}; {restore}, or choose another "
+        "study.name or study.storage for a new study, to which `surefoot import` adds the old "
+        "one's measurements",
     )
 
 

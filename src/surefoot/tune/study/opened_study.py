@@ -22,7 +22,7 @@ from surefoot.integrations.optuna import SurefootSampler
 from surefoot.integrations.optuna.earlier_study import OlderStudy
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.plain_text import shown
-from surefoot.tune.study.compatibility import DEFINITION, check_compatible, definition
+from surefoot.tune.study.compatibility import DEFINITION, check_compatible, continued
 from surefoot.tune.study.failures import without_measurement
 from surefoot.tune.study.location import Location, NoStudy
 from surefoot.tune.study.other_storage import study_in
@@ -251,7 +251,7 @@ def _create_study(
             )
         trials = location.trials(study)
         note = check_compatible(study_file, study, trials, location.label)
-        if study.user_attrs.get(DEFINITION) != (defined := definition(study_file)):
+        if study.user_attrs.get(DEFINITION) != (defined := continued(study_file, study, trials)):
             study.set_user_attr(DEFINITION, defined)
     if sampler is None:
         study.sampler = _default_sampler(study_file, older, worker, len(trials))

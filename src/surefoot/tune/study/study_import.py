@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from surefoot.tune.definition.study_file import StudyFile
+from surefoot.tune.measuring.measured_units import declared_units, unit_phrase
+from surefoot.tune.measuring.measurement import MEASUREMENT, VALUE
+from surefoot.tune.measuring.unit_scales import factor, scaled
 from surefoot.tune.plain_text import shown
+from surefoot.tune.study.compatibility import recorded_units
+from surefoot.tune.study.location import NoStudy
+from surefoot.tune.study.opened_study import open_study
 from surefoot.tune.study.other_storage import study_in
 from surefoot.tune.study.table_import import Imported, add_trials
 from surefoot.tune.study.trial_attributes import (
@@ -19,6 +25,7 @@ from surefoot.tune.study.trial_attributes import (
     trial_environment,
     trial_start,
 )
+from surefoot.tune.study.trial_units import attributes_in_units
 from surefoot.types import InvalidInput
 
 
@@ -27,8 +34,9 @@ def import_study(
 ) -> Imported:
     """Add the finished trials of the study in a storage to a study, which is created if need be.
 
-    A parameter that a trial lacks has its default. Trials with values outside the present ranges
-    are left out, and so are those that the study has already.
+    A parameter that a trial lacks has its default. Measurements in another unit are converted to
+    that of the study, which has theirs if it has none. Trials with values outside the present
+    ranges are left out, and so are those that the study has already.
 
     Args:
         path: The study file.
@@ -40,22 +48,53 @@ def import_study(
 
     Raises:
         StudyFileError: If the study file is invalid or its storage holds another study.
-        InvalidInput: If the other study has another direction or a parameter that the study file
-            lacks, or one that is new has no default; nothing is added.
+        InvalidInput: If the other study has another direction, a unit that cannot be converted or a
+            parameter that the study file lacks, or one that is new has no default; nothing is
+            added.
         StorageFailed: If a storage cannot be read or written.
     """
     study_file, file = StudyFile.load(path), Path(storage).absolute()
     study, trials = study_in(study_file, file)
     name = study.study_name
+    theirs = recorded_units(study, trials)
+    units = {**theirs, **_own_units(study_file)}
+    sizes = {name: _size(study_file, name, one, units[name], file) for name, one in theirs.items()}
     rounds = [trial for trial in trials if is_round(trial) and trial.state != TrialState.PRUNED]
-    adopted = [_adopted(study_file, trial, f"{name} {trial.number}", file) for trial in rounds]
+    adopted = [
+        _adopted(study_file, trial, f"{name} {trial.number}", file, sizes) for trial in rounds
+    ]
     fitting = [(one, trial_start(one)) for one in adopted if one is not None]
     skipped, outside = len(trials) - len(rounds), len(rounds) - len(fitting)
-    return add_trials(study_file, fitting, skipped, outside, note=note)
+    return add_trials(study_file, fitting, skipped, outside, units, note=note)
+
+
+def _own_units(study_file: StudyFile) -> dict[str, str]:
+    """The units of a study file, and where it has none those of its measurements."""
+    try:
+        opened = open_study(study_file.path)
+    except NoStudy:
+        return declared_units(study_file)
+    return {**recorded_units(opened.study, opened.state().trials), **declared_units(study_file)}
+
+
+def _size(study_file: StudyFile, name: str, theirs: str, unit: str, file: Path) -> float:
+    """What a measured number is multiplied by in a unit of the study."""
+    size = factor(theirs, unit)
+    if size is None:
+        what = MEASUREMENT if name == VALUE else name
+        raise InvalidInput(
+            f"{file}: {what} is {unit_phrase(theirs)}, and that of {study_file.path.name} is "
+            f"{unit_phrase(unit)}, expected a unit that can be converted to it"
+        )
+    return size
 
 
 def _adopted(
-    study_file: StudyFile, trial: FrozenTrial, identity: str, file: Path
+    study_file: StudyFile,
+    trial: FrozenTrial,
+    identity: str,
+    file: Path,
+    sizes: Mapping[str, float],
 ) -> FrozenTrial | None:
     """A trial as one of the study; None if its values are outside the present ranges."""
     space, params = study_file.space, dict(trial.params)
@@ -74,11 +113,14 @@ def _adopted(
     if space.violated(params):
         return None
     attributes: dict[str, Any] = {
-        key: value for key, value in trial.user_attrs.items() if key != OWNER
+        key: value
+        for key, value in attributes_in_units(trial.user_attrs, sizes).items()
+        if key != OWNER
     }
+    value = trial.value if trial.state == TrialState.COMPLETE else None
     adopted = create_trial(
         state=trial.state,
-        value=trial.value if trial.state == TrialState.COMPLETE else None,
+        value=None if value is None else scaled(value, sizes.get(VALUE, 1.0)),
         params=params,
         distributions=distributions,
         user_attrs=attributes | {IMPORTED: identity},

@@ -6,7 +6,7 @@ import hashlib
 import math
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -31,7 +31,7 @@ from surefoot.tune.study.known_trials import new_rows
 from surefoot.tune.study.opened_study import create_study
 from surefoot.tune.study.pairing import PAIRED
 from surefoot.tune.study.tables import FORMULA, check_cells, read_table
-from surefoot.tune.study.trial_attributes import FAILURE, IMPORTED, SECONDS
+from surefoot.tune.study.trial_attributes import FAILURE, IMPORTED, SECONDS, UNITS, study_units
 from surefoot.tune.study.trial_rows import add_finished
 from surefoot.types import InvalidInput
 
@@ -116,6 +116,7 @@ def add_trials(
     trials: Sequence[tuple[FrozenTrial, datetime | None]],
     skipped: int,
     outside: int = 0,
+    units: Mapping[str, str] | None = None,
     *,
     note: Callable[[str], None],
 ) -> Imported:
@@ -126,11 +127,15 @@ def add_trials(
         trials: Each trial, and when its measurement began, None where it is unknown.
         skipped: Trials that were left out as unfinished.
         outside: Trials that were left out for their parameters.
+        units: Units of their numbers by name, where they are known.
         note: Shows every few seconds how far it is.
     """
     opened, due = create_study(study_file), time.monotonic() + PAUSE
     with opened.location.errors("importing"), opened.lock():
-        new = new_rows(trials, opened.read().trials)
+        state = opened.read()
+        new = new_rows(trials, state.trials)
+        if units and new:
+            opened.study.set_user_attr(UNITS, {**units, **study_units(state.attributes)})
         for count in add_finished(opened.study, opened.storage, new):
             if time.monotonic() >= due and count < len(new):
                 note(f"imported {count:,} of {len(new):,} trials")

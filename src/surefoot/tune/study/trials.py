@@ -31,6 +31,7 @@ from surefoot.tune.measuring.measurement import Failure, Measurement, positive
 from surefoot.tune.measuring.race import NO_RACE
 from surefoot.tune.plain_text import shown
 from surefoot.tune.study import trial_owner
+from surefoot.tune.study.compatibility import recorded_units
 from surefoot.tune.study.heartbeat import HEARTBEAT, SilentTrials
 from surefoot.tune.study.opened_study import OpenedStudy
 from surefoot.tune.study.pairing import Pairing, companion_of
@@ -188,11 +189,9 @@ class StudyTrials:
     def record(self, trial: Trial | FrozenTrial, result: Measurement | Failure) -> bool:
         """Finish a trial; False if another process has marked it as interrupted meanwhile.
 
-        Its measurement is converted to the study's unit, and then to the reference value of its
-        companion, if it has one.
+        Its measurement, in the study's units, is converted to the reference value of its companion,
+        if it has one.
         """
-        if isinstance(result, Measurement) and result.units:
-            result = self.opened.attempt("reading units", partial(self._in_study_units, result))
         pair: dict[str, Any] = {}
         if isinstance(result, Measurement) and (companion := companion_of(trial)) is not None:
             pair = {"value": result.value, "companion": [one.value for one in result.beside]}
@@ -207,8 +206,15 @@ class StudyTrials:
             return False
         return True
 
+    def in_study_units(self, result: Measurement | Failure) -> Measurement | Failure:
+        """A measurement in the study's units, which the first one decides; an unclear failure
+        if it cannot be converted.
+        """
+        if isinstance(result, Failure) or not result.units:
+            return result
+        return self.opened.attempt("reading units", partial(self._in_study_units, result))
+
     def _in_study_units(self, result: Measurement) -> Measurement | Failure:
-        """The measurement in the study's units, which the first one decides."""
         study, declared = self.opened.study, declared_units(self.study_file)
         known = study_units(study.user_attrs)
         if not result.units.keys() - known.keys():
@@ -217,7 +223,7 @@ class StudyTrials:
             state = self.opened.read()
             known = study_units(state.attributes)
             if not known and any(one.state == TrialState.COMPLETE for one in state.trials):
-                known = dict(result.units)  # earlier ones were recorded as they were printed
+                known = {**result.units, **recorded_units(study, state.trials)}
             settled = in_study_units(result, declared, known)
             if isinstance(settled, Measurement):
                 study.set_user_attr(UNITS, {**settled.units, **known})

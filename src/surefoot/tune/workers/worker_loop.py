@@ -44,7 +44,7 @@ class TooManyFailures(SurefootError):
 
 
 class UnclearMeasurement(SurefootError):
-    """What the objective printed has several readings, and the study file does not decide."""
+    """What the objective printed has several readings or another unit than the study's."""
 
     @classmethod
     def of(cls, failure: Failure) -> UnclearMeasurement:
@@ -78,7 +78,8 @@ def tune(
     Raises:
         TooManyFailures: After five failures in a row of this run, one of them of a configuration
             that had been measured, if there is one.
-        UnclearMeasurement: If the first output has several readings.
+        UnclearMeasurement: If the first output has several readings, or a unit that cannot be
+            converted to the study's.
         StorageFailed: If a trial cannot be recorded.
         KeyboardInterrupt: After a second Ctrl-C.
         SystemExit: After SIGTERM or SIGHUP.
@@ -105,6 +106,7 @@ def tune(
                 observer.began()
             with heartbeats(partial(trials.beat, trial)):
                 result = measure(objective, trial, stop)
+            result = trials.in_study_units(result)
             if isinstance(result, Failure) and result.unclear and not measured:
                 raise UnclearMeasurement.of(result)
             trials.record(trial, result)

@@ -1,0 +1,37 @@
+"""What is recorded of a trial, in other units: those of the study that takes it over."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from surefoot.integrations.optuna import CONSTRAINTS, STANDARD_ERROR
+from surefoot.tune.measuring.beside import Companion
+from surefoot.tune.measuring.measurement import VALUE
+from surefoot.tune.measuring.unit_scales import scaled
+from surefoot.tune.study.trial_attributes import BESIDE, PAIR
+
+
+def attributes_in_units(
+    attributes: Mapping[str, Any], sizes: Mapping[str, float]
+) -> dict[str, Any]:
+    """User attributes of a trial with every number that has a unit in another one.
+
+    Args:
+        attributes: The attributes.
+        sizes: What numbers are multiplied by, of constraints by name and of the value by `VALUE`;
+            by default 1.
+    """
+    size, found = sizes.get(VALUE, 1.0), dict(attributes)
+    if isinstance(error := found.get(STANDARD_ERROR), int | float):
+        found[STANDARD_ERROR] = scaled(error, size)
+    if isinstance(others := found.get(CONSTRAINTS), dict):
+        found[CONSTRAINTS] = {
+            name: scaled(one, sizes.get(name, 1.0)) for name, one in others.items()
+        }
+    if isinstance(pair := found.get(PAIR), dict):
+        beside = [scaled(one, size) for one in pair["companion"]]
+        found[PAIR] = {"value": scaled(pair["value"], size), "companion": beside}
+    if (companion := Companion.of(found.get(BESIDE))) is not None:
+        found[BESIDE] = companion.scaled(size).as_dict()
+    return found
