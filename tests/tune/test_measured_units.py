@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from support.study_doubles import Scripted, all_of, trials_of
 from surefoot.cli import app
-from surefoot.integrations.optuna import CONSTRAINTS, STANDARD_ERROR
+from surefoot.integrations.optuna import CONSTRAINTS, STANDARD_ERROR, STANDARD_ERRORS
 from surefoot.tune import StudyFile, StudyFileError
 from surefoot.tune.ask_tell.told_values import result_of
 from surefoot.tune.check import check
@@ -436,6 +436,7 @@ def test_all_that_is_recorded_of_a_trial_is_converted():
     given = {
         STANDARD_ERROR: 2.0,
         CONSTRAINTS: {"p99": 3.0, "mem": 7.0},
+        STANDARD_ERRORS: {"p99": 0.5},
         PAIR: {"value": 6.0, "companion": [8.0]},
         BESIDE: companion.as_dict(),
         "failure": "x",
@@ -444,6 +445,7 @@ def test_all_that_is_recorded_of_a_trial_is_converted():
     assert found == {
         STANDARD_ERROR: 2000.0,
         CONSTRAINTS: {"p99": 30.0, "mem": 7.0},
+        STANDARD_ERRORS: {"p99": 5.0},
         PAIR: {"value": 6000.0, "companion": [8000.0]},
         BESIDE: Companion({"a": 1}, 4000.0, "a", (5000.0,)).as_dict(),
         "failure": "x",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from surefoot.integrations.optuna import CONSTRAINTS, STANDARD_ERROR
+from surefoot.integrations.optuna import CONSTRAINTS, STANDARD_ERROR, STANDARD_ERRORS
 from surefoot.tune.measuring.beside import Companion
 from surefoot.tune.measuring.measurement import VALUE
 from surefoot.tune.measuring.unit_scales import scaled
@@ -25,10 +25,9 @@ def attributes_in_units(
     size, found = sizes.get(VALUE, 1.0), dict(attributes)
     if isinstance(error := found.get(STANDARD_ERROR), int | float):
         found[STANDARD_ERROR] = scaled(error, size)
-    if isinstance(others := found.get(CONSTRAINTS), dict):
-        found[CONSTRAINTS] = {
-            name: scaled(one, sizes.get(name, 1.0)) for name, one in others.items()
-        }
+    for key in (CONSTRAINTS, STANDARD_ERRORS):
+        if isinstance(others := found.get(key), dict):
+            found[key] = {name: scaled(one, sizes.get(name, 1.0)) for name, one in others.items()}
     if isinstance(pair := found.get(PAIR), dict):
         beside = [scaled(one, size) for one in pair["companion"]]
         found[PAIR] = {"value": scaled(pair["value"], size), "companion": beside}
