@@ -142,19 +142,26 @@ def test_heavy_tails_and_spikes_need_it(values):
     assert "robust_ucb" in found.reason
 
 
-@pytest.mark.parametrize("share", [0.02, 0.1, 0.3, 0.49, 0.5, 0.51, 0.7, 0.9, 0.98])
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.49, 0.5, 0.51, 0.7, 0.9])
 @pytest.mark.parametrize("unit", [1e-9, 1.0, 1e6])
 def test_none_of_two_tied_values_is_an_outlier(share, unit):
     values = unit * np.where(np.arange(100) < 100 * share, 30.0, 12.5)
     assert diagnose(generator(0).permutation(values)).outlier_share == 0.0
 
 
-@pytest.mark.parametrize("step", [0.5, 1.0, 2.0, 4.0])
+@pytest.mark.parametrize("step", [0.5, 1.0, 2.0, 3.0])
 def test_measurements_by_a_coarse_clock_have_no_outliers_but_those_that_are(step):
     values = step * np.round(generator(6).normal(10.3 * step, 1.0, 400) / step)
     assert diagnose(values).outlier_share < 0.01
     values[:12] += 40.0
     assert 0.03 <= diagnose(values).outlier_share < 0.04
+
+
+@pytest.mark.parametrize("number", [2, 5])
+def test_few_values_apart_from_equal_ones_are_outliers(number):
+    values = np.full(100, 10.0)
+    values[:number] = 60.0
+    assert diagnose(generator(0).permutation(values)).outlier_share == number / 100
 
 
 def test_timeouts_that_share_a_value_are_outliers_of_what_varies():

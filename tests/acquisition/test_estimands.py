@@ -53,10 +53,11 @@ def test_the_mean_of_logarithms_is_the_smearing_estimate() -> None:
 def test_the_interval_of_a_mean_has_the_error_of_the_average_too() -> None:
     middle, lower, upper = Mean(noise).interval(ends(0.3), UNITS["rewards"], WIDTH)
     average, error = RESIDUALS.numpy().mean(), stats.sem(RESIDUALS.numpy())
-    margin = np.hypot(0.3, WIDTH * error)
+    lean = stats.skew(RESIDUALS.numpy()) * WIDTH / (3.0 * len(RESIDUALS) ** 0.5)
     assert np.allclose(middle.numpy(), FUNCTION.numpy() + average)
-    assert np.allclose(upper.numpy(), middle.numpy() + margin)
-    assert np.allclose(lower.numpy(), middle.numpy() - margin)
+    above, below = (np.hypot(0.3, WIDTH * error * (1.0 + one)) for one in (lean, -lean))
+    assert np.allclose(upper.numpy(), middle.numpy() + above)
+    assert np.allclose(lower.numpy(), middle.numpy() - below)
 
 
 @pytest.mark.parametrize("units", UNITS)

@@ -52,7 +52,8 @@ def on_boundary(encoding: Encoding, point: Tensor, given: Collection[int]) -> Te
         points = torch.stack([found, *(one for one in tried if one is not None)])
         shown = [encoding.configuration(one) for one in points]
         margins = encoding.margins_of(shown, tolerance=0.0)
-        right = (margins >= 0.0).all(-1) & encoding.holds(points)
+        least = margins[0].clamp_max(0.0)  # of a grid, whose values add up to a bit more
+        right = (margins >= least).all(-1) & (margins[:, index] >= 0.0) & encoding.holds(points)
         if bool(right.any()):
             best = int(torch.where(right, margins[:, index], math.inf).argmin())
             found, params = points[best], shown[best]

@@ -121,6 +121,12 @@ def with_fixed(points: Tensor, fixed: Mapping[int, float]) -> Tensor:
     return points.index_copy(1, columns, values.expand(len(points), -1))
 
 
+def _outside(region: Region, points: Tensor) -> Tensor:
+    """Whether points (n, d) are outside, as a boundary is, and what rounding puts beyond it."""
+    with torch.no_grad():
+        return (region.margins(points) < 0.0).any(-1)
+
+
 def moved_inside(
     points: Tensor, region: Region, lower: Tensor, span: Tensor, snap: Projection
 ) -> Tensor:
@@ -139,7 +145,7 @@ def moved_inside(
     Returns:
         Points (n, d).
     """
-    outside = ~region.holds(points)
+    outside = _outside(region, points)
     if not bool(outside.any()):
         return points
     projected, inside = project(points[outside], region, lower, span, snap)
@@ -230,7 +236,7 @@ def _towards_examples(points: Tensor, region: Region, span: Tensor, snap: Projec
     for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
         tried = snap(start + middle * (points - start))
-        right = region.holds(tried)
+        right = ~_outside(region, tried)
         inner = torch.where(right[:, None], tried, inner)
         low, high = (
             torch.where(right[:, None], middle, low),

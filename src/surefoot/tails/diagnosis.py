@@ -151,14 +151,14 @@ def diagnose(y: ArrayLike, name: str = "`y`") -> TailDiagnosis:
 def _robust_sd(deviations: NDArray[np.float64]) -> float:
     """1.4826 times the median of deviations (n,) from a median.
 
-    Where that is 0, as of two values with a coarse clock, what the smallest deviation above 0 says
-    about a normal distribution of which those below are rounded to 0.
+    Where that is 0, as of two values with a coarse clock, that of a normal distribution of which
+    as many are nearer to 0 than to the smallest deviation above 0.
     """
     if middle := float(np.median(deviations)):
         return MAD_TO_SD * middle
     equal = float(np.mean(deviations == 0.0)) + 0.5 / len(deviations)
     smallest = float(deviations[deviations > 0.0].min())
-    return smallest / float(special.ndtri(0.5 * (1.0 + equal)))
+    return 0.5 * smallest / float(special.ndtri(0.5 * (1.0 + equal)))
 
 
 def _moment_text(moment: Moment | None) -> str:

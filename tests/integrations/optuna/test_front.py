@@ -15,6 +15,8 @@ from optuna.trial import Trial, TrialState, create_trial
 
 import surefoot as sf
 from surefoot.integrations.optuna import (
+    STANDARD_ERROR,
+    STANDARD_ERRORS,
     Front,
     MultiObjectiveBelief,
     ParetoPoint,
@@ -328,3 +330,39 @@ def test_the_example_leaves_outliers_out() -> None:
     assert spiked & {trial.number for trial in study.best_trials}
     assert all(point.values["throughput"] < 250.0 for point in front)
     assert names["point"].values["latency"] < 20.0
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_each_objective_has_its_own_standard_errors(named: bool) -> None:
+    study = optuna.create_study(directions=["minimize"] * 2)
+    if named:
+        study.set_metric_names(["first", "second"])
+    names = ["first", "second"] if named else ["values_0", "values_1"]
+    x = {"x": optuna.distributions.FloatDistribution(0.0, 1.0)}
+    for i in range(12):
+        params = {"x": i / 11}
+        attributes = {STANDARD_ERROR: 0.5, STANDARD_ERRORS: {names[1]: 0.25}}
+        trial = create_trial(
+            values=[1.0 + i, 5.0 - i], params=params, distributions=x, user_attrs=attributes
+        )
+        study.add_trial(trial)
+    for name, error in zip(names, (0.5, 0.25), strict=True):
+        one = belief(study).objectives[name]
+        assert one.belief.observations.sems.tolist() == [error] * 12
+
+
+@pytest.mark.parametrize("recorded", [[1.0], {"values_1": -1.0}, {"values_1": "x"}])
+def test_standard_errors_that_are_none_are_said(recorded) -> None:
+    study = optuna.create_study(directions=["minimize"] * 2)
+    x = {"x": optuna.distributions.FloatDistribution(0.0, 1.0)}
+    for i in range(6):
+        study.add_trial(
+            create_trial(
+                values=[1.0 + i, 5.0 - i],
+                params={"x": i / 5},
+                distributions=x,
+                user_attrs={STANDARD_ERRORS: recorded},
+            )
+        )
+    with pytest.warns(UserWarning, match="surefoot:sem"):
+        belief(study)

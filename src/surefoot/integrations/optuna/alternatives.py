@@ -11,6 +11,7 @@ from surefoot.spaces.every_point import every_point
 
 _MOST = 1024  # combinations of a finite space that are listed
 _NUMBER = 256  # points drawn elsewhere
+_BESIDE = 1e-9  # of the extents
 
 
 def alternatives(
@@ -35,9 +36,17 @@ def alternatives(
         reach = torch.tensor([0.3, 0.1, 0.03, 0.01]).repeat_interleave(_NUMBER // 4)[:, None]
         noise = torch.randn(len(reach), box.dimension, dtype=torch.float64, generator=generator)
         candidates = torch.cat([drawn, box.snap(point + reach * noise)])
-    candidates = torch.stack([box.on_boundary(one) for one in candidates])
-    free = [one for one in candidates if not is_any_of(encoding.rounded(one), taken)]
+    free = [
+        one
+        for one in candidates
+        if not is_any_of(encoding.rounded(one), taken) and not _is_beside(one, taken, box)
+    ]
     return torch.stack(free) if free else candidates[:0]
+
+
+def _is_beside(point: Tensor, points: list[Tensor], box: Box) -> bool:
+    """Whether a point (d,) differs from one of several by what a search stops before a boundary."""
+    return any(bool(((point - one).abs() <= _BESIDE * box.span).all()) for one in points)
 
 
 def is_any_of(point: Tensor, points: list[Tensor]) -> bool:

@@ -16,6 +16,7 @@ from surefoot._internal.pareto import non_dominated
 from surefoot._internal.user_warnings import warn
 from surefoot.beliefs.constraints import CONFIDENT
 from surefoot.integrations.optuna.front import Front, ParetoPoint
+from surefoot.integrations.optuna.objectives import column_names
 from surefoot.integrations.optuna.predictions import StudyRecommendation
 from surefoot.integrations.optuna.sampler import SurefootSampler
 from surefoot.integrations.optuna.study_belief import StudyBelief
@@ -199,7 +200,7 @@ def belief(study: Study, sampler: SurefootSampler | None = None) -> MultiObjecti
             "study to its own method instead, `sampler.belief(study)`."
         )
     trials = study.get_trials(deepcopy=False)
-    names = study.metric_names or _column_names(len(study.directions))
+    names = column_names(study)
     if sampler.objectives and len(names) == 1:
         objectives = with_further(names[0], sampler.belief(study, trials))
     else:
@@ -230,8 +231,3 @@ def with_further(name: str, first: StudyBelief) -> dict[str, StudyBelief]:
     """
     known = first.belief.constraints.objectives
     return {name: first, **{one: first.of_objective(one) for one in first.declared if one in known}}
-
-
-def _column_names(number: int) -> list[str]:
-    """Names of the values in `study.trials_dataframe()`."""
-    return ["value"] if number == 1 else [f"values_{i}" for i in range(number)]

@@ -9,6 +9,7 @@ from copy import copy
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
+from surefoot.integrations.optuna.attributes import STANDARD_ERROR, STANDARD_ERRORS
 from surefoot.types import OBJECTIVE
 
 
@@ -39,27 +40,41 @@ def finite_values(trial: FrozenTrial, log: bool = False) -> list[float]:
     return list(trial.values) if usable else []
 
 
-def of_objective(trials: Sequence[FrozenTrial], index: int, number: int) -> list[FrozenTrial]:
-    """Trials with the value of one objective only.
+def column_names(study: Study) -> list[str]:
+    """Names of the values of a study, as in its table of trials."""
+    number = len(study.directions)
+    own = ["value"] if number == 1 else [f"values_{index}" for index in range(number)]
+    return list(study.metric_names or own)
+
+
+def of_objective(
+    trials: Sequence[FrozenTrial], index: int, names: Sequence[str]
+) -> list[FrozenTrial]:
+    """Trials with the value of one objective only, and its standard error.
 
     Args:
         trials: Trials of a study.
         index: Index of the objective.
-        number: Number of objectives. If there are several, pruned trials are left out, since they
-            do not say in which one they are worse.
+        names: Names of the objectives. If there are several, pruned trials are left out, since
+            they do not say in which one they are worse.
 
     Returns:
         Copies of the trials.
     """
     return [
-        _with_value(trial, index)
+        _with_value(trial, index, names[index])
         for trial in trials
-        if number == 1 or trial.state != TrialState.PRUNED
+        if len(names) == 1 or trial.state != TrialState.PRUNED
     ]
 
 
-def _with_value(trial: FrozenTrial, index: int) -> FrozenTrial:
+def _with_value(trial: FrozenTrial, index: int, name: str) -> FrozenTrial:
     one = copy(trial)
+    known = trial.user_attrs.get(STANDARD_ERRORS)
+    error = known.get(name) if isinstance(known, dict) else None
+    if error is not None or index:  # `STANDARD_ERROR` is of the first value
+        others = {key: own for key, own in trial.user_attrs.items() if key != STANDARD_ERROR}
+        one.user_attrs = others if error is None else others | {STANDARD_ERROR: error}
     if trial.values is not None:
         one.values = [trial.values[index]]
     return one

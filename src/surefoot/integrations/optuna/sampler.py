@@ -21,7 +21,7 @@ from surefoot.integrations.optuna.common_space import CommonSpace
 from surefoot.integrations.optuna.earlier_study import OlderStudy
 from surefoot.integrations.optuna.endings import write_failure, write_start
 from surefoot.integrations.optuna.modelling import Modelling
-from surefoot.integrations.optuna.objectives import of_objective
+from surefoot.integrations.optuna.objectives import column_names, of_objective
 from surefoot.integrations.optuna.reservation import write_reservation
 from surefoot.integrations.optuna.search import Search, Subject, subject_of
 from surefoot.integrations.optuna.search_space import SearchSpace
@@ -520,7 +520,7 @@ class SurefootSampler(BaseSampler):
             )
         with self._undisturbed():
             trials = study.get_trials(deepcopy=False) if trials is None else trials
-            projected = of_objective(trials, index, len(directions))
+            projected = of_objective(trials, index, column_names(study))
             _, encoding = self._modelling.encoding_of(study, projected)
             tracker = self._search.tracker(study, encoding, 0, [index])
             return self._modelling.belief(study, tracker, projected, index)

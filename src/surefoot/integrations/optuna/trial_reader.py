@@ -133,7 +133,9 @@ class TrialReader:
         values, sem = dict(finite), 0.0
         told = finite_values(trial, self._log)
         if told:
-            sem = _standard_error(trial, trial.user_attrs.get(STANDARD_ERROR, 0.0), STANDARD_ERROR)
+            sem = _standard_error(
+                trial, trial.user_attrs.get(STANDARD_ERROR, 0.0), repr(STANDARD_ERROR)
+            )
             sem = min(sem / told[0], checks.LARGEST) if self._log else sem
             goals = [math.log(one) for one in told] if self._log else told
             goals[0] *= self._signs[0]  # further objectives have their own direction
@@ -241,7 +243,7 @@ def _standard_error(trial: FrozenTrial, recorded: Any, where: str) -> float:
         return checks.standard_error(recorded)
     except InvalidInput:
         warn(
-            f"trial {trial.number} has the user attribute {where!r} = {checks.shown(recorded)}, "
+            f"trial {trial.number} has the user attribute {where} = {checks.shown(recorded)}, "
             "expected a finite number of at least 0: its value is used without a standard error.",
         )
         return 0.0
@@ -249,8 +251,15 @@ def _standard_error(trial: FrozenTrial, recorded: Any, where: str) -> float:
 
 def _standard_errors(trial: FrozenTrial, names: Container[str]) -> dict[str, float]:
     """Standard errors of what a trial records beside its value, by name."""
-    recorded = trial.user_attrs.get(STANDARD_ERRORS)
-    items = recorded.items() if isinstance(recorded, Mapping) else ()
+    recorded = trial.user_attrs.get(STANDARD_ERRORS, {})
+    if not isinstance(recorded, Mapping):
+        warn(
+            f"trial {trial.number} has the user attribute {STANDARD_ERRORS!r} = "
+            f"{checks.shown(recorded)}, expected a dictionary of numbers by name: it is not used.",
+        )
+        return {}
     return {
-        name: _standard_error(trial, one, STANDARD_ERRORS) for name, one in items if name in names
+        name: _standard_error(trial, one, f"{STANDARD_ERRORS!r}[{name!r}]")
+        for name, one in recorded.items()
+        if name in names
     }

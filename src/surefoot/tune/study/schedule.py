@@ -21,12 +21,13 @@ def without_effect(study_file: StudyFile, rounds: int) -> str:
     earliest = earliest_stop(len(study_file.parameters))
     if study_file.stop is None or _searching(study_file, rounds) > earliest:
         return ""
-    wanted = rounds
-    while _searching(study_file, wanted) <= earliest:
-        wanted += 1
+    # The confirm stage begins with several rounds at once, so that more may leave fewer to search.
+    late = [n for n in range(rounds, 100 * earliest) if _searching(study_file, n) <= earliest]
+    wanted = 1 + max(late, default=rounds)
+    before = ", before the confirm stage" if confirm_runs(study_file, wanted) else ""
     return (
         f"[stop] cannot end a search of {rounds} rounds: it is decided after {earliest} at the "
-        f"earliest, before the confirm stage; expected at least {wanted} rounds, or no [stop]"
+        f"earliest{before}; expected at least {wanted} rounds, or no [stop]"
     )
 
 
