@@ -18,6 +18,7 @@ import surefoot as sf
 from surefoot.hyperparameters import HyperparameterFit
 from surefoot.hyperparameters.earlier import Earlier, Trend, earlier_on
 from surefoot.integrations.optuna import SurefootSampler
+from surefoot.parameters import Choice, Float, Space
 from surefoot.tune import StudyFile, StudyFileError
 from surefoot.tune.study.opened_study import create_study
 
@@ -231,3 +232,29 @@ def test_example(capsys: pytest.CaptureFixture[str]) -> None:
     best = runpy.run_path(str(EXAMPLE))["best"].params
     assert abs(best["threads"] - 13) <= 3
     assert "latency" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("when", "rules"), [("", ["a + b <= 6"]), ("k == 'x'", [])], ids=["a rule", "a condition"]
+)
+def test_a_guess_is_alone_where_rules_or_conditions_join_parameters(when, rules) -> None:
+    space = Space(
+        {
+            "k": Choice(["x", "y"]),
+            "c": Float(1.0, 10.0, when=when),
+            "a": Float(0.0, 10.0),
+            "b": Float(0.0, 10.0),
+        },
+        rules,
+    )
+    old = sf.algorithms.robust_ucb(space, seed=0)
+    for i in range(8):
+        query = old.ask()
+        old.tell(query, 2.0 * (query.params["k"] == "y") - (query.params["a"] - 3.0) ** 2 + 0.1 * i)
+    firsts = [
+        sf.algorithms.robust_ucb(space, prior=prior, guess={"b": 5.0}, seed=1).ask().params
+        for prior in (None, old.belief())
+    ]
+    assert firsts[0] == firsts[1]
+    assert firsts[0]["b"] == pytest.approx(5.0, abs=0.0 if not rules else 0.5)

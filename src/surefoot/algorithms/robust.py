@@ -37,6 +37,7 @@ from surefoot.optimizer import Optimizer
 from surefoot.optimizer.arguments import part_of
 from surefoot.risks import Mean, Risk
 from surefoot.spaces import Box, Fidelity, Joint, Space
+from surefoot.spaces.arcs import ALL_ACTIVE
 from surefoot.spaces.box import as_space
 from surefoot.types import InvalidInput, Outcome
 from surefoot.widths import srinivas
@@ -103,7 +104,8 @@ def robust_ucb(
             as the evidence contradicts it, unless a `Policy` chooses, and not a score.
         prior: Belief of an earlier run on a related system, in the same space: its function is the
             prior mean where that predicts rewards that are left out clearly better, in other
-            units too. What it recommends is the guess of all parameters without another.
+            units too. What it recommends is the guess; of the parameters without one of their own
+            if there is one, and no rules and conditions join them.
         instability: Which points have replicates that differ too much, and are avoided.
         estimand: What is reported of the rewards at a point: "location" is the center of the fitted
             noise, median and mean if that is symmetric, and robust to outliers; "median" and "mean"
@@ -229,19 +231,21 @@ def _guess_of(
     space: Space | Joint, guess: Box | Mapping[str, Any] | None, prior: Belief | None
 ) -> Guess:
     """What is guessed, and of the rest what an earlier belief recommends."""
-    known: dict[int, float] = {}
+    best = None
     if prior is not None:
-        best = recommend(prior, "mean", PolicyState(torch.Generator().manual_seed(0)))
-        known = dict(enumerate(best.point.tolist()))
+        best = recommend(prior, "mean", PolicyState(torch.Generator().manual_seed(0))).point
     if guess is None:
-        return Guess(known)
+        return Guess({} if best is None else dict(enumerate(best.tolist())))
     part = part_of(space, guess, "guess").design
     if not isinstance(part, Box) or not part.fixed:
         raise InvalidInput(
             f"`guess` is {checks.shown(guess)}, expected values of some parameters by name, or "
             "`box.given({0: 0.3})`."
         )
-    return Guess(known | {**part.fixed})
+    # Where rules or conditions join parameters, the rest of it may not go with the guess.
+    if best is None or part.region.rules or part.active is not ALL_ACTIVE:
+        return Guess(part.fixed)
+    return Guess(dict(enumerate(best.tolist())) | {**part.fixed})
 
 
 def _at_levels(

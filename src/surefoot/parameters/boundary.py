@@ -54,6 +54,7 @@ def on_boundary(encoding: Encoding, point: Tensor, given: Collection[int]) -> Te
         margins = encoding.margins_of(shown, tolerance=0.0)
         least = margins[0].clamp_max(0.0)  # of a grid, whose values add up to a bit more
         right = (margins >= least).all(-1) & (margins[:, index] >= 0.0) & encoding.holds(points)
+        right &= torch.tensor([one.keys() == params.keys() for one in shown])  # the same active
         if bool(right.any()):
             best = int(torch.where(right, margins[:, index], math.inf).argmin())
             found, params = points[best], shown[best]

@@ -113,8 +113,9 @@ class SurefootSampler(BaseSampler):
             and leaves it as the evidence contradicts it.
         prior: An older study of a related system, whose trials have the parameters of this one: its
             function is the prior mean where values are then predicted clearly better, in other
-            units too, and its recommendation is the guess of all parameters without another. Not
-            beside an environment or a fidelity.
+            units too, and its recommendation is the guess; of the parameters without one of their
+            own if there is one, and no rules and conditions join them. Not beside an environment
+            or a fidelity.
         per_second: Whether the gain that is expected of a trial counts for the time that it takes,
             by a model of the durations of trials (`surefoot.acquisition.GainPerSecond`): for trials
             of which some take ten times as long as others. Two runs of the same seed may differ, as
