@@ -118,3 +118,19 @@ def test_a_measured_value_beside_a_boundary_stays_as_it_was_told():
     assert optimizer.belief().designs[0, 0] == pytest.approx(0.399999999, abs=1e-15)
     with pytest.raises(InvalidInput, match="violates `a <= 4`"):
         optimizer.tell({"a": 4.0001, "b": 0.0}, 1.0)
+
+
+def test_a_value_that_differs_from_a_boundary_stays_however_wide_the_range_is() -> None:
+    space = Space({"a": Float(0.0, 1e6)}, ["a >= 1"])
+    for value in (1.5, 3.0, 9.9, 1.01):
+        point = space.encoding.encode({"a": value})
+        assert space.encoding.configuration(space.box.on_boundary(point)) == {"a": value}
+    point = space.encoding.encode({"a": 1.0 + 1e-5})
+    assert space.encoding.configuration(space.box.on_boundary(point)) == {"a": 1.0}
+
+
+def test_a_boundary_does_not_change_which_parameters_are_active() -> None:
+    space = Space({"a": Float(0.0, 10.0), "b": Float(0.0, 10.0, when="a < 4")}, ["a <= 4"])
+    params = {"a": 3.99999999, "b": 6.0}
+    point = space.box.on_boundary(space.encoding.encode(params))
+    assert space.encoding.configuration(point).keys() == {"a", "b"}

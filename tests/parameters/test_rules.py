@@ -11,6 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import surefoot as sf
 from surefoot.parameters import Choice, Float, Int, Space
 from surefoot.types import InvalidInput
 
@@ -216,3 +217,13 @@ def test_a_thin_region_of_continuous_parameters_is_found():
         assert 300.0 <= math.fsum(space.encoding.configuration(point).values()) <= 300.001
     with pytest.raises(InvalidInput, match="no configuration was found that satisfies both"):
         Space(many, [f"{total} <= 299", f"{total} >= 300"])
+
+
+@pytest.mark.parametrize("rule", ["a // 2 <= b", "7 // b <= a", "a // 2 <= 3"])
+def test_whole_quotients_are_searched(rule: str) -> None:
+    space = Space({"a": Float(0.0, 10.0), "b": Float(1.0, 10.0)}, [rule])
+    optimizer = sf.algorithms.robust_ucb(space, seed=0)
+    for _ in range(14):
+        query = optimizer.ask()
+        assert eval(rule, {}, query.params)
+        optimizer.tell(query, query.params["a"] - query.params["b"])

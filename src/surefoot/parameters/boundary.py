@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from surefoot.parameters.rules import Rule
 
 _NEAR = 1e-5  # of the range of a parameter: a search stops that close to a boundary
+_LEAST = 1e-9  # of the range, within which also values that are small beside it move
 
 
 def on_boundary(encoding: Encoding, point: Tensor, given: Collection[int]) -> Tensor:
@@ -84,13 +85,14 @@ def _moved(
     near = [
         each
         for each in found
-        if abs(each[2] - params[each[1]]) <= _NEAR * _extent(encoding, each[1], params[each[1]])
+        if abs(each[2] - params[each[1]]) <= _reach(encoding, each[1], params[each[1]])
     ]
     return max(near)[1:] if near else None
 
 
-def _extent(encoding: Encoding, name: str, value: float) -> float:
-    """How far a number moves where its coordinate moves by 1."""
+def _reach(encoding: Encoding, name: str, value: float) -> float:
+    """How far a number may move: as little of its range as of itself."""
     number = encoding.space.parameters[name]
     low, high = float(number.low), float(number.high)  # type: ignore[union-attr]
-    return value * math.log(high / low) if number.log else high - low  # type: ignore[union-attr]
+    extent = value * math.log(high / low) if number.log else high - low  # type: ignore[union-attr]
+    return min(_NEAR * extent, max(_NEAR * abs(value), _LEAST * extent))

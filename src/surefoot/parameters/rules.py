@@ -35,12 +35,22 @@ _TINY = torch.finfo(torch.float64).tiny
 Numbers: TypeAlias = Callable[[Columns], Any]  # columns -> (n,) or one number
 Margin: TypeAlias = Callable[[Columns, float], Tensor]  # columns, tolerance -> (n,)
 
+
+def _floor_divided(left: Any, right: Any) -> Any:
+    """left // right, whose slope is 0 where it has one."""
+    if not isinstance(left, Tensor) and not isinstance(right, Tensor):
+        return left // right
+    one, other = _tensors(left, right)
+    whole = torch.div(one.detach(), other.detach(), rounding_mode="floor")
+    return whole + 0.0 * (one + other)
+
+
 _ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
     ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
+    ast.FloorDiv: _floor_divided,
     ast.Mod: operator.mod,
     ast.Pow: operator.pow,
 }

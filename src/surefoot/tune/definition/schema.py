@@ -258,12 +258,14 @@ class ConstraintSection(Section):
         """The table with a limit such as "15us" as a number in the unit of the table."""
         found = dict(raw) if isinstance(raw, dict) else {}
         unit = found.get("unit")
+        if unit is not None and not isinstance(unit, str):
+            return raw  # which is what is wrong
         for key in ("max", "min"):
             number = sole(found[key]) if isinstance(found.get(key), str) else None
             if number is None or not number.unit or number.sem:
                 continue
-            limit = number.limit_in(unit) if isinstance(unit, str) else None
-            if limit is None:
+            limit = None if unit is None else number.limit_in(unit)
+            if limit is None or not math.isfinite(limit):
                 beside = "" if unit is None else f" beside unit = {shown(unit)}"
                 raise InvalidKey(
                     key,
