@@ -55,7 +55,7 @@ def test_the_interval_of_a_mean_has_the_error_of_the_average_too() -> None:
     average, error = RESIDUALS.numpy().mean(), stats.sem(RESIDUALS.numpy())
     lean = stats.skew(RESIDUALS.numpy()) * WIDTH / (3.0 * len(RESIDUALS) ** 0.5)
     assert np.allclose(middle.numpy(), FUNCTION.numpy() + average)
-    above, below = (np.hypot(0.3, WIDTH * error * (1.0 + one)) for one in (lean, -lean))
+    above, below = (np.hypot(0.3, WIDTH * error * one) for one in (1.0 + lean, 1.0))
     assert np.allclose(upper.numpy(), middle.numpy() + above)
     assert np.allclose(lower.numpy(), middle.numpy() - below)
 
@@ -181,3 +181,11 @@ def test_spikes_of_one_size_are_of_that_size_everywhere() -> None:
     truth = -20.0 - 30.0 * (np.array([0.4, 0.0, 1.0]) - 0.4) ** 2 - 6.25
     assert bool(((lower.numpy() < truth) & (truth < upper.numpy())).all())
     assert np.abs(mean.numpy() - truth).max() < 10.0
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_one_outlier_alone_does_not_move_a_mean_off_the_location(sign: float) -> None:
+    """It may have come once by chance: its rate is not above 0 with the level of the interval."""
+    spiked = torch.cat([0.01 * RESIDUALS[:30] - 0.003, torch.tensor([sign * 40.0]).double()])
+    _, lower, upper = Mean(lambda: noise(spiked)).interval(ends(0.01), UNITS["rewards"], WIDTH)
+    assert bool(((lower < FUNCTION) & (FUNCTION < upper)).all())

@@ -212,14 +212,15 @@ class Mean:
     def interval(self, ends: Ends, scales: Scales, width: float) -> Ends:
         """The mean and its interval, with the errors of function and average independent.
 
-        The average of a skewed sample is as likely too close to its bulk as its tail is long.
+        The average of a skewed sample is the more likely too close to its bulk the longer its tail
+        is, so that the interval is longer on that side.
         """
 
         def error(values: Tensor) -> Tensor:  # of the average, in units of the rewards
             own = values.var(-1, correction=0).sqrt() / max(values.shape[-1] - 1, 1) ** 0.5
             return scales.units.errors(values.mean(-1), own).nan_to_num()
 
-        def lean(values: Tensor) -> Tensor:  # share of the error, by which both ends move
+        def lean(values: Tensor) -> Tensor:  # share of the error, by which an end is farther
             off = values - values.mean(-1, keepdim=True)
             third, second = off.pow(3).mean(-1), off.square().mean(-1)
             skewness = (third / second.pow(1.5)).nan_to_num()
@@ -229,8 +230,8 @@ class Mean:
         sign = 1.0 if scales.units.is_increasing else -1.0
         moved = sign * self._over_residuals(lean, ends[0], scales)
         middle, lower, upper = (scales.units(self.values(end, scales)) for end in ends)
-        low = middle - torch.hypot(middle - lower, margin * (1.0 - moved).clamp_min(0.0))
-        high = middle + torch.hypot(upper - middle, margin * (1.0 + moved).clamp_min(0.0))
+        low = middle - torch.hypot(middle - lower, margin * (1.0 - moved.clamp_max(0.0)))
+        high = middle + torch.hypot(upper - middle, margin * (1.0 + moved.clamp_min(0.0)))
         return _ordered(*map(scales.units.inverse, (middle, low, high)))
 
     def _over_residuals(
