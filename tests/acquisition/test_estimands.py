@@ -185,7 +185,7 @@ def test_spikes_of_one_size_are_of_that_size_everywhere() -> None:
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_one_outlier_alone_does_not_move_a_mean_off_the_location(sign: float) -> None:
-    """It may have come once by chance: its rate is not above 0 with the level of the interval."""
+    """One outlier may come by chance: its rate is not above 0 with the level of the interval."""
     spiked = torch.cat([0.01 * RESIDUALS[:30] - 0.003, torch.tensor([sign * 40.0]).double()])
     _, lower, upper = Mean(lambda: noise(spiked)).interval(ends(0.01), UNITS["rewards"], WIDTH)
     assert bool(((lower < FUNCTION) & (upper > FUNCTION)).all())

@@ -336,7 +336,7 @@ def test_a_failed_companion_is_named_in_its_trial(write_study):
 
 @pytest.mark.slow
 def test_the_defaults_have_one_value_in_pairs_whoever_is_asked(write_study):
-    """They are its unit, where they are recommended too."""
+    """The measurements are its unit, where they are recommended too."""
     study_trials = trials_of(path := write_study(*paired()), rounds=2)
     objective = Machine(itertools.repeat(10.0))
     objective.measure = lambda params, stop: Measurement(  # nothing is better than the defaults

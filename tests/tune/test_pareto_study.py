@@ -184,7 +184,7 @@ def test_a_run_measures_all_objectives(write: Callable[..., Path], tmp_path: Pat
 
 
 def _with_errors(opened: OpenedStudy, other: str, both: bool) -> float:
-    """What is predicted of `other` if half of its values are off by 1, with an error that says so.
+    """Prediction of `other` if half of its values are off by 1, with an error that says so.
 
     `other` is an objective or a constraint that is measured beside the value; `both` gives the
     errors of the right values, too.

@@ -76,7 +76,7 @@ def _places(table: Any, path: tuple = ()) -> Iterator[tuple]:
 
 
 def _message(raw: dict[str, Any]) -> str:
-    """What is wrong with a file, empty if nothing is."""
+    """The fault of a file, empty if there is none."""
     try:
         Contents.model_validate(raw)
     except ValidationError as error:

@@ -230,12 +230,9 @@ def _check_prior(
 def _guess_of(
     space: Space | Joint, guess: Box | Mapping[str, Any] | None, prior: Belief | None
 ) -> Guess:
-    """What is guessed, and of the rest what an earlier belief recommends."""
-    best = None
-    if prior is not None:
-        best = recommend(prior, "mean", PolicyState(torch.Generator().manual_seed(0))).point
+    """The guess, and of the rest the recommendation of an earlier belief."""
     if guess is None:
-        return Guess({} if best is None else dict(enumerate(best.tolist())))
+        return Guess(_recommended(prior))
     part = part_of(space, guess, "guess").design
     if not isinstance(part, Box) or not part.fixed:
         raise InvalidInput(
@@ -243,9 +240,17 @@ def _guess_of(
             "`box.given({0: 0.3})`."
         )
     # Where rules or conditions join parameters, the rest of it may not go with the guess.
-    if best is None or part.region.rules or part.active is not ALL_ACTIVE:
+    if part.region.rules or part.active is not ALL_ACTIVE:
         return Guess(part.fixed)
-    return Guess(dict(enumerate(best.tolist())) | {**part.fixed})
+    return Guess(_recommended(prior) | {**part.fixed})
+
+
+def _recommended(prior: Belief | None) -> dict[int, float]:
+    """Coordinates of the recommendation of a belief by their index; none without one."""
+    if prior is None:
+        return {}
+    best = recommend(prior, "mean", PolicyState(torch.Generator().manual_seed(0)))
+    return dict(enumerate(best.point.tolist()))
 
 
 def _at_levels(

@@ -55,7 +55,7 @@ class RunningRidge:
             self.information_gain = 0.5 * float(spread)
 
     def copy(self) -> RunningRidge:
-        """One that goes on by itself."""
+        """A copy, which takes in rows of its own."""
         other = copy.copy(self)
         other.gram, other.inverse = self.gram.copy("F"), self.inverse.copy("F")
         return other

@@ -26,7 +26,7 @@ Ends = tuple[Tensor, Tensor, Tensor]  # a value, and the lower and the upper end
 
 @dataclass(frozen=True)
 class Scales:
-    """What a modelled function becomes: a reward, and from that a value as it is reported.
+    """Scales of a quantity: as it is modelled, as a reward and as it is reported.
 
     Args:
         units: Transformation from reported values to rewards.
@@ -207,6 +207,12 @@ class Mean:
 
     def values(self, function: Tensor, scales: Scales) -> Tensor:
         """The mean where the function is this."""
+        residuals = self.residuals()
+        if residuals.is_additive and scales.units.is_affine:
+            average = residuals.offsets.to(function).mean()
+            return scales.units.inverse(scales.transform.inverse(function) + average)
+        if scales.is_affine:
+            return scales.reported(function + residuals.transformed.to(function).mean())
         return self._over_residuals(lambda values: values.mean(-1), function, scales)
 
     def interval(self, ends: Ends, scales: Scales, width: float) -> Ends:
@@ -226,9 +232,13 @@ class Mean:
             skewness = (third / second.pow(1.5)).nan_to_num()
             return skewness * width / (3.0 * values.shape[-1] ** 0.5)
 
-        margin = width * self._over_residuals(error, ends[0], scales)
+        alike = scales.units.is_affine and (
+            self.residuals().is_additive or scales.transform.is_affine
+        )
+        different = ends[0][:1] if alike else ends[0]
+        margin = width * self._over_residuals(error, different, scales)
         sign = 1.0 if scales.units.is_increasing else -1.0
-        moved = sign * self._over_residuals(lean, ends[0], scales)
+        moved = sign * self._over_residuals(lean, different, scales)
         middle, lower, upper = (scales.units(self.values(end, scales)) for end in ends)
         low = middle - torch.hypot(middle - lower, margin * (1.0 - moved.clamp_max(0.0)))
         high = middle + torch.hypot(upper - middle, margin * (1.0 + moved.clamp_min(0.0)))

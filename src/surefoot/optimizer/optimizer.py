@@ -582,7 +582,7 @@ class Optimizer:
         return location
 
     def safe_of(self, points: Tensor) -> Tensor:
-        """Those of points (n, d) that may be asked for: all of them, unless it is safe."""
+        """Points, of (n, d), that may be asked for: all of them, unless it is safe."""
         return self._permitted.points(points, self._told)
 
     def _is_in_vain(self, point: Tensor) -> bool:

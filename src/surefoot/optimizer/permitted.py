@@ -62,7 +62,7 @@ class Everywhere:
         state: PolicyState,
         told: Told,
     ) -> Location:
-        """That of the policy."""
+        """The choice of the policy."""
         return policy.choose(belief, among, state)
 
     def success(self, success: Probability, told: Told) -> Probability:
@@ -85,7 +85,7 @@ class WhereSafe:
     has_design: ClassVar[bool] = False
 
     def safe_set(self, told: Told) -> SafeSet:
-        """What is known to be safe."""
+        """The points that are known to be safe."""
         failed, sites = told.failures.inputs, told.rewards.sites
         return safe_set(
             self.space.seen,
@@ -96,7 +96,7 @@ class WhereSafe:
         )
 
     def points(self, points: Tensor, told: Told) -> Tensor:
-        """Those that are safe."""
+        """The points that are safe."""
         return points[self.safe_set(told).holds(points)] if len(points) else points
 
     def locations(

@@ -151,8 +151,8 @@ def diagnose(y: ArrayLike, name: str = "`y`") -> TailDiagnosis:
 def _robust_sd(deviations: NDArray[np.float64]) -> float:
     """1.4826 times the median of deviations (n,) from a median.
 
-    Where that is 0, as of two values with a coarse clock, that of a normal distribution of which
-    as many are nearer to 0 than to the smallest deviation above 0.
+    Where that is 0, as of two values with a coarse clock, the deviation of a normal distribution of
+    which as many are nearer to 0 than to the smallest deviation above 0.
     """
     if middle := float(np.median(deviations)):
         return MAD_TO_SD * middle

@@ -149,7 +149,7 @@ def _since(one: Asked) -> str:
 
 @dataclass(frozen=True)
 class Prediction:
-    """What the model predicts of a configuration.
+    """Prediction of the model for a configuration.
 
     Args:
         value: The predicted value or risk with its interval; of several objectives, the first.

@@ -382,7 +382,7 @@ def _listed(ids: Sequence[int]) -> str:
 
 
 def _recorded(trial: FrozenTrial) -> Measurement | Failure:
-    """What a finished trial was told."""
+    """Outcome that a finished trial was told."""
     worker = trial_worker(trial) or ""
     if trial.value is None:
         return Failure(failure_reason(trial), "", 0.0, worker=worker)

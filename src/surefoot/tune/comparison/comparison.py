@@ -165,7 +165,7 @@ class Comparison:
         return lines
 
     def _workers(self) -> list[str]:
-        """What the difference between workers adds to the noise of the pairs, if anything."""
+        """Noise of the pairs by the difference between workers, if there is any."""
         if not self.on_different_workers:
             return []
         return [

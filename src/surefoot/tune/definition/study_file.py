@@ -144,7 +144,7 @@ class StudyFile:
 
     @property
     def reported(self) -> dict[str, ObjectivesSection | ConstraintSection]:
-        """What is measured beside the value, by name: further objectives and constraints."""
+        """Further objectives and constraints, which are measured beside the value, by name."""
         return {
             **{name: self.scheme.objectives[name] for name in self.scheme.further},
             **self.contents.constraints,

@@ -66,7 +66,7 @@ def _event(trial: FrozenTrial) -> str:
 
 
 def _content(trial: FrozenTrial) -> dict[str, Any]:
-    """What is known of a trial, without what it has none of."""
+    """Record of a trial, without the parts that it has none of."""
     known = {"value": trial.value, "pair": trial.user_attrs.get(PAIR), **record_of(trial)}
     given = {name: one for name, one in known.items() if one is not None}
     return {"number": trial.number, "params": trial.params, **given}

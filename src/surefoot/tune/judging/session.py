@@ -20,7 +20,7 @@ MOST_FAILED = 5  # runs of an incumbent without a number, before it is no incumb
 
 @dataclass(frozen=True)
 class Rules:
-    """What a session promises and how much it measures.
+    """Promise of a session, and how much it measures.
 
     Args:
         direction: "minimize" or "maximize".

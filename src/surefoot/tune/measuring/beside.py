@@ -60,7 +60,7 @@ class Companion:
         return cls(**{**given, "known": tuple(given["known"])})
 
     def scaled(self, size: float) -> Companion:
-        """It in another unit: its values are multiplied by the size."""
+        """The companion in another unit: its values are multiplied by the size."""
         known = tuple(scaled(one, size) for one in self.known)
         return replace(self, reference=scaled(self.reference, size), known=known)
 

@@ -160,7 +160,7 @@ def strict_number(given: Any) -> float:
 
 
 def measurement_of(objectives: Sequence[str]) -> str:
-    """What the measurement is, in words: the first of several objectives has a name."""
+    """The measured quantity, in words: the first of several objectives has a name."""
     return f"the objective {objectives[0]}" if objectives else MEASUREMENT
 
 

@@ -258,7 +258,7 @@ def plain_number(text: str) -> float | None:
 
 
 def into_declared(unit: str, declared: str) -> tuple[float | None, str]:
-    """What a number in a unit is multiplied by, None if it cannot be, and its unit then."""
+    """Factor of a number in a unit, None if it cannot be converted, and its unit then."""
     if unit == declared or unit == f"{declared}{UNSURE}":
         return 1.0, declared
     if is_known(declared):

@@ -137,7 +137,7 @@ def _in_known_case(unit: str) -> str:
 
 
 def factor(unit: str, other: str) -> float | None:
-    """What a number in one unit is multiplied by in another; None if they are not comparable.
+    """Factor of a number in one unit to another; None if they are not comparable.
 
     Example:
         >>> factor("s", "ms"), factor("us", "MB")

@@ -139,7 +139,7 @@ class ConfirmStage:
 
 
 def recommended(model: StudyBelief, given: Mapping[str, Any] | None = None) -> StudyRecommendation:
-    """What a model recommends; its `feasible` says what would be a warning of the library.
+    """Recommendation of a model; its `feasible` says what would be a warning of the library.
 
     Args:
         model: The model of the study.

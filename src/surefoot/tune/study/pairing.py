@@ -196,7 +196,7 @@ class Pairing:
         return replace(prediction, value=value, lower=lower, upper=upper)
 
     def companion(self) -> Companion | None:
-        """What the next configuration is measured beside, None where it is measured alone."""
+        """Companion of the next configuration, None where it is measured alone."""
         if not self.is_on or self.reference is None:
             return None
         params, reference = self._params_and_reference()
@@ -249,7 +249,7 @@ class Pairing:
 
 
 def companion_of(trial: FrozenTrial | Trial) -> Companion | None:
-    """What a trial is measured beside, None where it is measured alone."""
+    """Companion of a trial, None where it is measured alone."""
     return Companion.of(trial.user_attrs.get(BESIDE))
 
 

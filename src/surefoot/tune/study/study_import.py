@@ -78,7 +78,7 @@ def _own_units(study_file: StudyFile) -> dict[str, str]:
 
 
 def _size(study_file: StudyFile, name: str, theirs: str, unit: str, file: Path) -> float:
-    """What a measured number is multiplied by in a unit of the study."""
+    """Factor of a measured number in the unit of the study."""
     size = factor(theirs, unit)
     if size is None:
         what = MEASUREMENT if name == VALUE else name

@@ -1,4 +1,4 @@
-"""What is recorded of a trial, in other units: those of the study that takes it over."""
+"""Attributes of a trial in the units of the study that takes it over."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class TooManyFailures(SurefootError):
 
 
 class UnclearMeasurement(SurefootError):
-    """What the objective printed has several readings or another unit than the study's."""
+    """The output of the objective has several readings or another unit than the study's."""
 
     @classmethod
     def of(cls, failure: Failure) -> UnclearMeasurement:
