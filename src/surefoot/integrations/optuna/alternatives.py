@@ -11,7 +11,6 @@ from surefoot.spaces.every_point import every_point
 
 _MOST = 1024  # combinations of a finite space that are listed
 _NUMBER = 256  # points drawn elsewhere
-_BESIDE = 1e-9  # of the extents
 
 
 def alternatives(
@@ -39,14 +38,10 @@ def alternatives(
     free = [
         one
         for one in candidates
-        if not is_any_of(encoding.rounded(one), taken) and not _is_beside(one, taken, box)
+        if not is_any_of(encoding.rounded(one), taken)
+        and not any(box.alike(one, other) for other in taken)
     ]
     return torch.stack(free) if free else candidates[:0]
-
-
-def _is_beside(point: Tensor, points: list[Tensor], box: Box) -> bool:
-    """Whether a point (d,) differs from one of several by what a search stops before a boundary."""
-    return any(bool(((point - one).abs() <= _BESIDE * box.span).all()) for one in points)
 
 
 def is_any_of(point: Tensor, points: list[Tensor]) -> bool:
