@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,8 @@ import optuna
 from optuna.trial import FrozenTrial
 
 from surefoot.tune.definition.study_file import StudyFile
-from surefoot.tune.measuring.measurement import Failure, Measurement
+from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement
+from surefoot.tune.measuring.quantity import Quantity
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study.opened_study import create_study
 from surefoot.tune.study.trials import StudyTrials
@@ -36,6 +37,26 @@ COMMAND = f"{sys.executable} bench.py {{size}} {{share}} {{mode}}"
 BENCH = "import sys\nprint('measured', float(sys.argv[2]) * 2)\n"
 
 
+def measurement(
+    value: float,
+    seconds: float,
+    environment: Mapping[str, float] | None = None,
+    sem: float = 0.0,
+    unit: str | None = None,
+    others: Mapping[str, Quantity | float] | None = None,
+    **rest: Any,
+) -> Measurement:
+    """A measurement of numbers; with a `unit`, even an empty one, it came as text."""
+    given = {VALUE: read(value, unit, sem), **(others or {})}
+    readings = {n: one if isinstance(one, Quantity) else Quantity(one) for n, one in given.items()}
+    return Measurement(readings, seconds, environment, **rest)
+
+
+def read(value: float, unit: str | None = "", sem: float = 0.0) -> Quantity:
+    """A number as it is read from a text, or where the unit is None not from one."""
+    return Quantity(value, sem) if unit is None else Quantity(value, sem, unit, f"{value} {unit}")
+
+
 @dataclass
 class Scripted:
     """An objective that gives what it is told to, then 1.0 for ever; counts what it is asked."""
@@ -51,7 +72,7 @@ class Scripted:
     def measure(self, params: dict[str, Any], stop: Stop) -> Measurement | Failure:
         self.before()
         self.asked.append(dict(params))
-        return self.results.pop(0) if self.results else Measurement(1.0, 0.1)
+        return self.results.pop(0) if self.results else measurement(1.0, 0.1)
 
     def close(self) -> None:
         self.closed = True

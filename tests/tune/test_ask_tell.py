@@ -26,7 +26,7 @@ from surefoot.tune.ask_tell.design import initial_design
 from surefoot.tune.ask_tell.serve import serve_lines
 from surefoot.tune.ask_tell.verbs import Verbs
 from surefoot.tune.running import run
-from surefoot.tune.study.trial_attributes import trial_worker
+from surefoot.tune.study.trial_attributes import trial_others, trial_sem, trial_worker
 from surefoot.tune.study.trials import StudyTrials
 from surefoot.types import InvalidInput, SurefootError
 
@@ -479,7 +479,33 @@ def test_a_message_lists_some_of_many_ids(write):
             refused()
 
 
-@pytest.mark.parametrize("value", ["12.5 MB", "12.5 %", "12.5 banana", "1,5", "12.5 +- 1 ms"])
+def test_numbers_are_told_with_their_errors(write):
+    study = open_ask_tell(write(study=UNITS, more=P99))
+    study.ask(3)
+    study.tell(0, "12.5 ± 0.5 ms", values={"p99": "0.018(1) s"})
+    study.tell(1, "12.5 +- 0.5", values={"p99": 18})
+    trials = study.opened.state().trials
+    assert [trial_sem(one) for one in trials[:2]] == [0.5, 0.5]
+    assert [trial_others(one)["p99"].sem for one in trials[:2]] == [1.0, 0.0]
+    assert surefoot("tell", study.study_file.path, 0, "12.5±0.5", "p99=18±1")[0] == 0  # the same
+    for told, message in [
+        ({"value": "12.5 ± 0.5", "values": {"p99": "18 ± 2"}}, "has p99 18 ± 1 already"),
+        ({"value": "12.5 ± 0.5", "values": {"p99": 18}}, "has p99 18 ± 1 already"),
+    ]:
+        with pytest.raises(InvalidInput, match=message):
+            study.tell(0, **told)
+    before = everything(study)
+    for told, message in [
+        ({"value": "1 ± 0.5", "sem": 0.5, "values": {"p99": 1}}, "expected one of the two errors"),
+        ({"value": 1, "sem": "0.5 ± 0.1", "values": {"p99": 1}}, "sem: got '0.5 ± 0.1', expected"),
+        ({"value": 1, "values": {"p99": "1 ± inf"}}, "p99: got '1 ± inf', expected"),
+    ]:
+        with pytest.raises(InvalidInput, match=message):
+            study.tell(2, **told)
+    assert everything(study) == before
+
+
+@pytest.mark.parametrize("value", ["12.5 MB", "12.5 %", "12.5 banana", "1,5", "12.5 +- 1 MB"])
 def test_a_told_unit_of_something_else_is_refused(write, value):
     study = open_ask_tell(write(study=UNITS))
     study.ask()

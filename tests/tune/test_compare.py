@@ -18,7 +18,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from support.processes import forked_surefoot, wait_until_gone
-from support.study_doubles import Scripted, all_of, trials_of
+from support.study_doubles import Scripted, all_of, measurement, trials_of
 from surefoot.cli import app
 from surefoot.tune import ComparisonFailed, StudyFile, compare
 from surefoot.tune.comparison.compare import (
@@ -31,7 +31,8 @@ from surefoot.tune.comparison.compare import (
 from surefoot.tune.comparison.comparison import comparison_of
 from surefoot.tune.comparison.comparison_file import comparison_record, recorded_runs
 from surefoot.tune.comparison.named_settings import NamedSetting, first_setting, named_setting
-from surefoot.tune.measuring.measurement import Failure, Measurement
+from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement
+from surefoot.tune.measuring.quantity import Quantity
 from surefoot.tune.stopping import Stop
 from surefoot.tune.workers.worker_loop import tune
 from surefoot.types import InvalidInput
@@ -60,7 +61,7 @@ class Drifting(Scripted):
 
     def measure(self, params, stop):
         super().measure(params, stop)
-        return Measurement((1 + 0.2 * len(self.asked)) * params["share"], 0.1)
+        return measurement((1 + 0.2 * len(self.asked)) * params["share"], 0.1)
 
 
 @contextmanager
@@ -127,7 +128,7 @@ class Limited(Scripted):
     def measure(self, params, stop):
         super().measure(params, stop)
         constraints = self.limited[params["size"]]
-        return Measurement(params["share"], 0.1, constraints=constraints)
+        return measurement(params["share"], 0.1, others=constraints)
 
 
 @pytest.mark.parametrize(
@@ -206,7 +207,7 @@ class WithErrors(Scripted):
     def measure(self, params, stop):
         super().measure(params, stop)
         wrong = len(self.asked) % 5 == 0
-        return Measurement(params["share"] + 3.0 * wrong, 0.1, sem=3.0 if wrong else 0.01)
+        return measurement(params["share"] + 3.0 * wrong, 0.1, sem=3.0 if wrong else 0.01)
 
 
 def test_standard_errors_are_recorded_shown_and_used(write_study):
@@ -219,12 +220,14 @@ def test_standard_errors_are_recorded_shown_and_used(write_study):
     with record_of(path) as record:
         assert sorted({run.sem for pair in record.pairs for run in pair.values()}) == [0.01, 3.0]
         assert comparing(path).result(record.pairs) == first
-        pairs = [{k: replace(run, sem=0.0) for k, run in pair.items()} for pair in record.pairs]
+        pairs = [
+            {k: run.having(run.value, 0.0) for k, run in pair.items()} for pair in record.pairs
+        ]
         assert comparing(path).result(pairs).probability != first.probability
 
 
 def test_a_first_unit_that_cannot_be_converted_ends_the_comparison(write_study):
-    objective = Scripted([Measurement(1.0, 0.1, units={"=": "MB"})])
+    objective = Scripted([measurement(1.0, 0.1, unit="MB")])
     path = write_study(("timeout = 30", "timeout = 30\nunit = 'ms'"))
     with pytest.raises(ComparisonFailed, match=r"is in MB, .* are in ms; .*nothing was recorded"):
         run(path, objective)
@@ -242,19 +245,19 @@ def test_runs_in_another_declared_unit_are_of_another_comparison(write_study):
     assert found == [identity(unit) for unit in units]
 
 
-NOT_RECORDED = {"left_behind", "text", "beside"}  # which no decision and no message needs
+NOT_RECORDED = {"left_behind", "beside"}  # which no decision and no message needs
 
 
 def test_whatever_a_run_reports_is_recorded_and_read_again(write_study):
     given = {
-        "value": 1.5,
+        "readings": {
+            VALUE: Quantity(1.5, 0.5, "ms", "1.5 ± 0.5 ms"),
+            "p99": Quantity(3.0, 0.25, "s", "3 ± 0.25 s"),
+            "heat": Quantity(7.0),
+        },
         "seconds": 0.25,
         "environment": {"load": 2.0},
-        "constraints": {"p99": 3.0},
-        "sem": 0.5,
-        "sems": {"p99": 0.25},
         "worker": "rack 2",
-        "units": {"=": "ms", "p99": "s"},
         "ended_early": True,
         "samples": 7,
     }
@@ -263,8 +266,9 @@ def test_whatever_a_run_reports_is_recorded_and_read_again(write_study):
     with record_of(path) as record:
         record.add(0, "a", run, {})
         record.add(0, "b", FAILED, {})
+    untexted = {name: replace(one, text="") for name, one in run.readings.items()}
     with record_of(path) as record:
-        assert record.pairs == [{"a": run, "b": FAILED}]
+        assert record.pairs == [{"a": replace(run, readings=untexted), "b": FAILED}]
 
 
 class OnWorkers(Scripted):
@@ -274,7 +278,7 @@ class OnWorkers(Scripted):
         super().measure(params, stop)
         number = len(self.asked) - 1
         worker = "" if number < 4 else "ab"[number // 3 % 2]
-        return Measurement(params["share"] + 10.0 * (worker == "b"), 0.1, worker=worker)
+        return measurement(params["share"] + 10.0 * (worker == "b"), 0.1, worker=worker)
 
 
 def test_pairs_on_different_workers_are_pointed_out(write_study):
@@ -395,14 +399,14 @@ class TestFailures:
         )
 
     def test_a_setting_that_fails_is_worse(self):
-        result = self.pairs(*[(Measurement(1.0, 0.1), FAILED)] * 8)
+        result = self.pairs(*[(measurement(1.0, 0.1), FAILED)] * 8)
         assert (result.better, result.failures_b, result.mean_difference) == ("A", 8, None)
         assert json.dumps(result.as_dict(), allow_nan=False)
         assert "Failed runs: A 0, B 8." in result.lines()
 
     def test_two_failures_and_a_missing_environment_say_nothing(self):
         blameless = Failure("no load", "", 0.1, blameless=True)
-        result = self.pairs((FAILED, FAILED), (blameless, Measurement(1.0, 0.1)))
+        result = self.pairs((FAILED, FAILED), (blameless, measurement(1.0, 0.1)))
         assert (result.pairs, result.wins_a, result.wins_b, result.probability) == (2, 0, 0, 0.5)
         assert result.difference is None
         assert result.lines()[-1] == "No pair has said yet which is better."
@@ -416,7 +420,7 @@ class TestFailures:
 def test_a_difference_without_spread_depends_on_no_outliers(unit):
     """Its mean differs by rounding from the interval of no length."""
     pairs = [
-        {"a": Measurement(0.1 * unit, 0.1), "b": Measurement(0.4 * unit, 0.1)} for _ in range(11)
+        {"a": measurement(0.1 * unit, 0.1), "b": measurement(0.4 * unit, 0.1)} for _ in range(11)
     ]
     result = comparison_of(NamedSetting("a", A), NamedSetting("b", B), pairs, True, 0.95)
     assert result.difference.lower == result.difference.upper != result.mean_difference
@@ -426,7 +430,7 @@ def test_a_difference_without_spread_depends_on_no_outliers(unit):
 def test_outliers_that_contradict_typical_runs_are_pointed_out():
     values = [(10.0 + i % 3, 9.0 + i % 2) for i in range(20)]
     values[4] = (10.0, 500.0)
-    pairs = [{"a": Measurement(a, 0.1), "b": Measurement(b, 0.1)} for a, b in values]
+    pairs = [{"a": measurement(a, 0.1), "b": measurement(b, 0.1)} for a, b in values]
     result = comparison_of(NamedSetting("a", A), NamedSetting("b", B), pairs, True, 0.95)
     assert result.better == "B"
     assert result.mean_difference > 0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 from typer.testing import CliRunner
 
-from support.study_doubles import Scripted, trials_of
+from support.study_doubles import Scripted, measurement, trials_of
 from surefoot.cli import app
 from surefoot.tune.comparison.named_settings import named_setting
 from surefoot.tune.definition.command_template import CommandTemplate
@@ -40,7 +40,7 @@ class Branch(Scripted):
         value = 2.0 + params["share"]
         if params["mode"] == "FULL":
             value += -1.5 if params["size"] == 0 else params["size"] / 65536
-        return Measurement(value, 0.1)
+        return measurement(value, 0.1)
 
 
 def _trials(path, rounds: int) -> StudyTrials:

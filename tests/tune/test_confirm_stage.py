@@ -9,7 +9,7 @@ import numpy as np
 import optuna
 import pytest
 
-from support.study_doubles import BENCH, COMMAND, STUDY, Scripted, trials_of
+from support.study_doubles import BENCH, COMMAND, STUDY, Scripted, measurement, trials_of
 from surefoot.integrations.optuna import StudyRecommendation
 from surefoot.tune.definition.study_file import StudyFile, StudyFileError
 from surefoot.tune.measuring.measurement import Failure, Measurement
@@ -44,7 +44,7 @@ class Valley(Scripted):
             return Failure("exit status 1", "", 0.1)
         noise = 0.02 * np.random.default_rng(len(self.asked)).standard_normal()
         full = params["mode"] == "FULL"
-        return Measurement((params["share"] - 0.3) ** 2 + full + 1 + noise, 0.1)
+        return measurement((params["share"] - 0.3) ** 2 + full + 1 + noise, 0.1)
 
 
 def finished(study: optuna.Study) -> list[optuna.trial.FrozenTrial]:

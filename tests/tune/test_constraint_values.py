@@ -55,7 +55,7 @@ def test_a_constraint_is_read_anywhere_and_is_not_the_measurement(tmp_path, line
     result = measured(tmp_path, *lines)
     assert isinstance(result, Measurement)
     assert result.value == 12.5
-    assert result.constraints == {"p99": 18.3, "free-mb": 1000}
+    assert result.values == {"p99": 18.3, "free-mb": 1000}
 
 
 @pytest.mark.daily(4)
@@ -117,7 +117,7 @@ def test_what_stands_before_it_may_be_told(write_study, tmp_path):
     )
     result = check(path).result
     assert isinstance(result, Measurement)
-    assert (result.value, dict(result.constraints)) == (1480, {"p99": 0.95})
+    assert (result.value, result.values) == (1480, {"p99": 0.95})
 
 
 def test_a_function_returns_a_dictionary(tmp_path):
@@ -128,7 +128,7 @@ def test_a_function_returns_a_dictionary(tmp_path):
     try:
         result = objective.measure({"x": 0.5}, Stop())
         assert isinstance(result, Measurement)
-        assert (result.value, result.constraints) == (0.5, {"p99": 5.0})
+        assert (result.value, result.values) == (0.5, {"p99": 5.0})
         failed = objective.measure({"x": 2}, Stop())
         assert isinstance(failed, Failure)
         assert failed.blameless

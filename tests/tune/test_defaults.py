@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from support.study_doubles import Scripted, trials_of
+from support.study_doubles import Scripted, measurement, trials_of
 from surefoot.cli import app
 from surefoot.tune.definition.study_file import StudyFile, StudyFileError
 from surefoot.tune.measuring.measurement import Failure, Measurement
+from surefoot.tune.measuring.quantity import Quantity
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study.opened_study import open_study
 from surefoot.tune.study.summary import AgainstDefaults, summarise
@@ -31,7 +32,7 @@ class Hill(Scripted):
     def measure(self, params: dict, stop: Stop) -> Measurement | Failure:
         self.asked.append(dict(params))
         noise = 0.05 * np.random.default_rng(len(self.asked)).standard_normal()
-        return Measurement(2 * params["share"] + (params["mode"] == "FULL") + 3 + noise, 0.1)
+        return measurement(2 * params["share"] + (params["mode"] == "FULL") + 3 + noise, 0.1)
 
 
 @pytest.mark.slow
@@ -146,7 +147,8 @@ def test_the_comparison_with_defaults_says_that_they_break_a_limit(write_study):
     class Limited(Hill):
         def measure(self, params, stop):
             heat = 30.0 if params["mode"] == "FULL" else 10.0
-            return replace(super().measure(params, stop), constraints={"heat": heat})
+            measured = super().measure(params, stop)
+            return replace(measured, readings={**measured.readings, "heat": Quantity(heat)})
 
     limit = ("[parameters]", "[constraints]\nheat = { max = 20 }\n\n[parameters]")
     path = write_study(*ALL, limit)

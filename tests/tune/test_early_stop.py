@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from support.commands import surefoot
-from support.study_doubles import Scripted, target_of, trials_of
+from support.study_doubles import Scripted, measurement, target_of, trials_of
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.stopping import Stop
@@ -154,7 +154,7 @@ class Bowl(Scripted):
         random = np.random.default_rng([len(self.asked), 5])
         outlier = 300.0 * (random.random() < 0.1)
         value = 100 + 40 * (params["share"] - 0.3) ** 2 + 0.2 * random.standard_normal()
-        return Measurement(value + outlier, 0.1)
+        return measurement(value + outlier, 0.1)
 
 
 @pytest.mark.long

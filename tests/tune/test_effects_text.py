@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.study_doubles import Scripted, all_of, trials_of
+from support.study_doubles import Scripted, all_of, measurement, trials_of
 from surefoot.integrations.optuna import TIME, WORKER, StudyDrift
 from surefoot.tune import import_table
 from surefoot.tune.definition.command_template import CommandTemplate
@@ -109,7 +109,7 @@ def test_a_worker_without_a_name_is_no_fault_of_the_configuration(tmp_path):
 
 def test_a_constraint_may_be_called_worker(tmp_path):
     result = measured(tmp_path, "'worker=7\\n12.5\\n'", constraints={"worker": None})
-    assert (result.worker, result.constraints) == ("", {"worker": 7.0})
+    assert (result.worker, result.values) == ("", {"worker": 7.0})
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_the_worker_of_a_trial_is_recorded(write_study):
     path = write_study()
     trials = trials_of(path)
     trial = trials.begin_next()
-    trials.record(trial, Measurement(1.0, 0.1, worker="rack 2"))
+    trials.record(trial, measurement(1.0, 0.1, worker="rack 2"))
     assert all_of(trials)[0].user_attrs[WORKER] == "rack 2"
 
 

@@ -16,12 +16,12 @@ from scipy import stats
 from typer.testing import CliRunner
 
 from support.processes import Tuning
-from support.study_doubles import Scripted, all_of, trials_of
+from support.study_doubles import Scripted, all_of, measurement, trials_of
 from surefoot.cli import app
 from surefoot.integrations.optuna import BLAMELESS, ENVIRONMENT
 from surefoot.tune import open_study, run
 from surefoot.tune.definition.study_file import StudyFile, StudyFileError
-from surefoot.tune.measuring.measurement import Failure, Measurement
+from surefoot.tune.measuring.measurement import Failure
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study.opened_study import create_study
 from surefoot.tune.study.trials import StudyTrials
@@ -92,7 +92,7 @@ def test_what_a_trial_is_measured_under_is_recorded_before_it_is_measured(write,
 def test_what_was_observed_is_recorded_with_the_value_and_a_failure_has_none(write):
     study_trials = trials_of(write(OBSERVED, command=COMMAND), rounds=2)
     weather = {"load": 0.5, "clients": 4}
-    tune(study_trials, Scripted([Failure("no", "", 0.1), Measurement(3.0, 0.1, weather)]), Stop())
+    tune(study_trials, Scripted([Failure("no", "", 0.1), measurement(3.0, 0.1, weather)]), Stop())
     failed, complete = all_of(study_trials)
     assert ENVIRONMENT not in failed.user_attrs
     assert complete.user_attrs[ENVIRONMENT] == weather
@@ -102,7 +102,7 @@ def test_what_was_observed_is_recorded_with_the_value_and_a_failure_has_none(wri
 def test_a_failure_that_the_setting_is_not_to_blame_for_is_not_held_against_it(write):
     study_trials = trials_of(write(OBSERVED, command=COMMAND), rounds=4)
     weather = {"load": 0.5, "clients": 4}
-    measured = Measurement(3.0, 0.1, weather)
+    measured = measurement(3.0, 0.1, weather)
     odd = Failure("the environment's load is 9", "", 0.1, blameless=True)
     tune(study_trials, Scripted([measured, odd, Failure("no", "", 0.1), measured]), Stop())
     marked = [bool(trial.user_attrs.get(BLAMELESS)) for trial in all_of(study_trials)]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from support.study_doubles import Scripted, trials_of
+from support.study_doubles import Scripted, measurement, trials_of
 from surefoot.cli import app
 from surefoot.tune.definition.study_file import StudyFileError
 from surefoot.tune.measuring.measurement import Failure, Measurement
@@ -26,7 +26,7 @@ class Pauses(Scripted):
         self.asked.append(dict(params))
         number = len(self.asked)
         noise = 0.2 * np.random.default_rng([number, 6]).standard_normal()
-        return Measurement(2 * params["share"] + 20 + noise + 10 * (number % 5 == 4), 0.1)
+        return measurement(2 * params["share"] + 20 + noise + 10 * (number % 5 == 4), 0.1)
 
 
 def with_estimand(name: str) -> tuple[str, str]:

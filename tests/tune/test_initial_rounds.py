@@ -8,7 +8,7 @@ from pathlib import Path
 import optuna
 import pytest
 
-from support.study_doubles import Scripted
+from support.study_doubles import Scripted, measurement
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.measurement import Measurement
 from surefoot.tune.stopping import Stop
@@ -26,7 +26,7 @@ class Valley(Scripted):
 
     def measure(self, params: dict, stop: Stop) -> Measurement:
         self.asked.append(dict(params))
-        return Measurement(1.0 + (params["share"] - 0.3) ** 2, 0.1)
+        return measurement(1.0 + (params["share"] - 0.3) ** 2, 0.1)
 
 
 @pytest.mark.long

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from support.study_doubles import Scripted, all_of, trials_of
+from support.study_doubles import Scripted, all_of, measurement, read, trials_of
 from surefoot.cli import app
 from surefoot.integrations.optuna import CONSTRAINTS, STANDARD_ERROR, STANDARD_ERRORS
 from surefoot.tune import StudyFile, StudyFileError
@@ -22,7 +22,7 @@ from surefoot.tune.measuring.measured_units import declared_units, in_study_unit
 from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement, outcome
 from surefoot.tune.measuring.observed_constraints import check_constraints, printed_constraints
 from surefoot.tune.measuring.printed_value import printed_value
-from surefoot.tune.measuring.quantity import Quantity, plain
+from surefoot.tune.measuring.quantity import Missing, Quantity, plain
 from surefoot.tune.measuring.race import Race
 from surefoot.tune.measuring.unit_scales import factor, scale
 from surefoot.tune.stopping import Stop
@@ -107,7 +107,7 @@ def test_an_unknown_unit_is_its_own_dimension():
     ],
 )
 def test_a_measurement_in_the_unit_of_its_study(printed, declared, earlier, value):
-    given = Measurement(2.0, 0.1, sem=0.5, units={VALUE: printed})
+    given = measurement(2.0, 0.1, sem=0.5, unit=printed)
     result = in_study_units(
         given,
         {} if declared is None else {VALUE: declared},
@@ -152,7 +152,7 @@ def test_no_word_behind_a_number_that_may_be_its_unit_is_passed_over(printed, de
     found = printed_value(printed)
     if value is None and not isinstance(found, Quantity):
         return  # several numbers
-    result = Measurement(found.value, 0.1, units={VALUE: found.unit})
+    result = measurement(found.value, 0.1, unit=found.unit)
     converted = in_study_units(result, {VALUE: declared}, {})
     if value is None:
         assert isinstance(converted, Failure)
@@ -170,7 +170,7 @@ def test_no_word_behind_a_number_that_may_be_its_unit_is_passed_over(printed, de
     ],
 )
 def test_a_constraint_is_converted_only_to_a_unit_of_its_own(printed, declared, earlier, value):
-    given = Measurement(2.0, 0.1, constraints={"p99": 3.0}, units={VALUE: "", "p99": printed})
+    given = measurement(2.0, 0.1, unit="", others={"p99": read(3.0, printed)})
     known = {} if earlier is None else {VALUE: "", "p99": earlier}
     result = in_study_units(given, {} if declared is None else {"p99": declared}, known)
     if value is None:
@@ -178,7 +178,7 @@ def test_a_constraint_is_converted_only_to_a_unit_of_its_own(printed, declared, 
         assert "its `unit` in the study file" in result.reason
     else:
         assert isinstance(result, Measurement)
-        assert result.constraints["p99"] == value
+        assert result.values["p99"] == value
 
 
 @pytest.mark.parametrize(
@@ -209,9 +209,9 @@ FAMILIES = [  # a unit, the study's, and how large the first is in the second
 def of_output(study_file: StudyFile, output: str) -> Measurement | Failure:
     """What is measured where a command prints this."""
     reported, text = printed_constraints(plain(output), {"p99": None}, False)
-    constraints = check_constraints(["p99"], reported, "{0} is missing")
+    others = check_constraints(["p99"], reported, "{0} is missing")
     value = printed_value(text, apart=["p99"])
-    result = outcome(value or "nothing", "", 0.1, constraints=constraints)
+    result = outcome(value or Missing("nothing"), "", 0.1, others=others)
     assert isinstance(result, Measurement)
     return in_study_units(result, declared_units(study_file), {})
 
@@ -222,7 +222,7 @@ def doors(study_file: StudyFile, number: str) -> list[Callable[[], tuple[float, 
     def found(result: Measurement | Failure) -> tuple[float, float]:
         if isinstance(result, Failure):
             raise InvalidInput(result.reason)
-        return result.value, result.constraints["p99"]
+        return result.value, result.values["p99"]
 
     outputs = (
         f"p99={number}\nmean {number}",
@@ -293,7 +293,7 @@ def test_a_limit_or_a_level_with_a_unit_in_its_text_is_refused(write_study, old,
 
 
 def printed(value: float, unit: str) -> Measurement:
-    return Measurement(value, 0.1, units={VALUE: unit})
+    return measurement(value, 0.1, unit=unit)
 
 
 @pytest.mark.slow
@@ -312,7 +312,7 @@ def test_a_study_has_the_unit_of_its_first_measurement(write_study):
 def test_a_study_that_was_recorded_as_printed_goes_on(write_study):
     path = write_study(("timeout = 30", "timeout = 30\nunit = 's'"))
     trials = trials_of(path, rounds=3)
-    tune(trials_of(path, rounds=1), Scripted([Measurement(1.96, 0.1)]), Stop())
+    tune(trials_of(path, rounds=1), Scripted([measurement(1.96, 0.1)]), Stop())
     tune(trials, Scripted([printed(2.5, ""), printed(2.5, "s")]), Stop())
     assert [trial.value for trial in all_of(trials)] == [1.96, 2.5, 2.5]
 
@@ -320,7 +320,7 @@ def test_a_study_that_was_recorded_as_printed_goes_on(write_study):
 @pytest.mark.slow
 def test_a_study_that_was_told_goes_on_with_a_command_that_prints_another_unit(write_study):
     trials = trials_of(write_study(("timeout = 30", "timeout = 30\nunit = 'ms'")), rounds=2)
-    tune(trials, Scripted([Measurement(12.0, 0.1), printed(0.5, "s")]), Stop())
+    tune(trials, Scripted([measurement(12.0, 0.1), printed(0.5, "s")]), Stop())
     assert [trial.value for trial in all_of(trials)] == [12.0, 500.0]
 
 
@@ -342,8 +342,8 @@ def measured_in(write_study, unit: str, of: str, shown: str | None) -> Path:
     """The file of a study with two measurements, printed with a unit, without one, or told."""
     path = of_unit(write_study, unit, of)
     other = "mem" if of == "objectives" else "p99"
-    units = {} if shown is None else {VALUE: shown, other: shown}
-    results = [Measurement(12.0 + i, 0.1, constraints={other: 9.0}, units=units) for i in (0, 1)]
+    others = {other: read(9.0, shown)}
+    results = [measurement(12.0 + i, 0.1, unit=shown, others=others) for i in (0, 1)]
     tune(trials_of(path, rounds=2), Scripted(results), Stop())
     return path
 
@@ -394,7 +394,7 @@ def test_a_unit_may_change_before_the_first_measurement(write_study):
     for unit in ("ms", "s", "MB"):
         opened = create_study(StudyFile.load(of_unit(write_study, unit, "value")))
     trials = StudyTrials(opened, 1, "a run", "w0")
-    trials.record(trials.begin_next(), Measurement(12.0, 0.1, constraints={"p99": 1.0}))
+    trials.record(trials.begin_next(), measurement(12.0, 0.1, others={"p99": 1.0}))
     with pytest.raises(StudyFileError, match=r"got 'ms', but .* has measurements in MB"):
         open_study(of_unit(write_study, "ms", "value"))
 
@@ -488,7 +488,7 @@ def test_an_unclear_first_output_ends_the_run_and_does_not_count(write_study):
 def test_an_unclear_later_output_is_a_failure(write_study):
     trials = trials_of(write_study(), rounds=2)
     unclear = Failure("several numbers in the last line: 1, 2", "", 0.1, True, unclear=True)
-    tune(trials, Scripted([Measurement(1.0, 0.1), unclear]), Stop())
+    tune(trials, Scripted([measurement(1.0, 0.1), unclear]), Stop())
     assert [trial.value for trial in all_of(trials)] == [1.0, None]
 
 
@@ -496,7 +496,7 @@ def test_an_unclear_later_output_is_a_failure(write_study):
 @pytest.mark.parametrize(("values", "warned"), [([15.0] * 5, True), ([15, 15, 15, 15, 3], False)])
 def test_equal_measurements_of_five_configurations_are_a_warning(write_study, values, warned):
     trials = trials_of(write_study(), rounds=5)
-    tune(trials, Scripted([Measurement(value, 0.1) for value in values]), Stop())
+    tune(trials, Scripted([measurement(value, 0.1) for value in values]), Stop())
     found = [text for text in contradictions(trials.opened.state(), {}) if "Equal" in text]
     assert bool(found) is warned
     if warned:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from support.study_doubles import Scripted, trials_of
+from support.study_doubles import Scripted, measurement, trials_of
 from surefoot.cli import app
 from surefoot.integrations.optuna import trial_reader
 from surefoot.tune import import_table
@@ -48,7 +48,7 @@ class Server(Scripted):
         random = np.random.default_rng([len(self.asked), 3])
         noise = 0.3 * random.standard_normal() + 40 * (random.random() < 0.05)
         slower = 30.0 * (len(self.asked) > self.slower_from)
-        return Measurement(2 * params["share"] + 20 + noise + slower, 0.1)
+        return measurement(2 * params["share"] + 20 + noise + slower, 0.1)
 
 
 def warnings_of(path, objective: Scripted, rounds: int = 30) -> tuple[str, ...]:
@@ -99,7 +99,7 @@ class Unrelated(Scripted):
     def measure(self, params: dict, stop: Stop) -> Measurement | Failure:
         self.asked.append(dict(params))
         random = np.random.default_rng([len(self.asked), 8])
-        return Measurement(20.0 + float(random.uniform(-1.0, 1.0)), 0.1)
+        return measurement(20.0 + float(random.uniform(-1.0, 1.0)), 0.1)
 
 
 @pytest.mark.long

@@ -12,13 +12,13 @@ import pytest
 from rich.console import Console
 from sqlalchemy.exc import OperationalError, PendingRollbackError
 
-from support.study_doubles import Scripted, trials_of
+from support.study_doubles import Scripted, measurement, trials_of
 from surefoot.hyperparameters.student_t_fit import HyperparameterFit
 from surefoot.integrations.optuna import SurefootSampler
 from surefoot.tune import StudyFile, import_table, open_study, run, summarise
 from surefoot.tune.definition import contents
 from surefoot.tune.definition.command_template import CommandTemplate
-from surefoot.tune.measuring.measurement import Failure, Measurement
+from surefoot.tune.measuring.measurement import Failure
 from surefoot.tune.measuring.objective import usable_objective
 from surefoot.tune.measuring.setup_commands import set_up
 from surefoot.tune.stopping import Stop
@@ -76,7 +76,7 @@ def test_a_belief_is_shared_until_another_trial_has_finished(write_study):
     opened = trials.opened
     with pytest.raises(NotReady):
         opened.state().belief  # noqa: B018
-    trials.record(trials.begin_next(), Measurement(1.0, 0.1))
+    trials.record(trials.begin_next(), measurement(1.0, 0.1))
     before = opened.state()
     trial = trials.begin_next()
     assert len(opened.state().trials) == len(before.trials) + 1

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from optuna.trial import TrialState
 
-from support.study_doubles import Scripted, all_of, trials_of
+from support.study_doubles import Scripted, all_of, measurement, trials_of
 from surefoot.tune.ask_tell.ask_tell import open_ask_tell
 from surefoot.tune.definition.study_file import StudyFile, StudyFileError
 from surefoot.tune.display import result_of
 from surefoot.tune.following.event_log import event_log
 from surefoot.tune.measuring.beside import Companion
-from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement
+from surefoot.tune.measuring.measurement import VALUE, Failure
 from surefoot.tune.observer import SILENT
 from surefoot.tune.report.collect import collect
 from surefoot.tune.stopping import Stop
@@ -53,7 +53,7 @@ class Machine(Scripted):
         self.before()
         self.asked.append(dict(params))
         error = 1.0 + self.noise * self.random.standard_normal()
-        return Measurement((1.0 + params["share"]) * next(self.levels) * error, 0.1)
+        return measurement((1.0 + params["share"]) * next(self.levels) * error, 0.1)
 
 
 def levels(length: int, *each: float):
@@ -96,12 +96,12 @@ def test_the_order_within_pairs_is_random_and_the_study_s_own(write_study):
 @pytest.mark.parametrize("shift", [-7.0, 0.0, 4.0])
 def test_differences_are_used_where_values_are_not_positive(shift):
     companion = Companion({}, -1.0, "ab")
-    result = Measurement(2.0 + shift, 0.1, beside=(Measurement(-1.5 + shift, 0.1),))
+    result = measurement(2.0 + shift, 0.1, beside=(measurement(-1.5 + shift, 0.1),))
     assert math.isclose(companion.relative(result).value, 2.5)
 
 
 def test_errors_of_both_measurements_are_in_that_of_the_pair():
-    result = Measurement(30.0, 0.1, sem=0.9, beside=(Measurement(20.0, 0.1, sem=0.8),))
+    result = measurement(30.0, 0.1, sem=0.9, beside=(measurement(20.0, 0.1, sem=0.8),))
     relative = Companion({}, 10.0, "ab").relative(result)
     assert relative.value == pytest.approx(15.0)
     assert relative.sem == pytest.approx(15.0 * math.hypot(0.03, 0.04))
@@ -109,13 +109,13 @@ def test_errors_of_both_measurements_are_in_that_of_the_pair():
 
 def test_units_of_both_measurements_are_made_the_same():
     results = [
-        Measurement(1.5, 0.1, units={VALUE: "s"}),
-        Measurement(1e3, 0.1, units={VALUE: "ms"}),
+        measurement(1.5, 0.1, unit="s"),
+        measurement(1e3, 0.1, unit="ms"),
     ]
     found = Companion({}, 1.0, "ab").measure(Scripted([*results]), {}, Stop())
     assert found.units == {VALUE: "s"}
     assert [one.value for one in found.beside] == [1.0]
-    results[1] = Measurement(1e3, 0.1, units={VALUE: "MB"})
+    results[1] = measurement(1e3, 0.1, unit="MB")
     refused = Companion({}, 1.0, "ab").measure(Scripted([*results]), {}, Stop())
     assert isinstance(refused, Failure)
     assert refused.blameless
@@ -125,7 +125,7 @@ def test_units_of_both_measurements_are_made_the_same():
 @pytest.mark.parametrize("which", ["a", "b"])
 def test_a_failure_of_the_companion_is_not_the_configuration_s(order, which):
     position = order.index(which)
-    script = [Measurement(1.0, 0.5)] * position + [FAILED]
+    script = [measurement(1.0, 0.5)] * position + [FAILED]
     objective = Scripted(script)
     found = Companion({"x": 1}, 1.0, order).measure(objective, {"x": 2}, Stop())
     assert isinstance(found, Failure)
@@ -170,7 +170,7 @@ def test_nothing_is_measured_before_there_is_a_reference(write_study):
     study_trials = trials_of(write_study(*paired()), rounds=4, run="a run that goes on")
     first = study_trials.begin_next()
     assert study_trials.begin_next() is NoTrial.WAIT
-    study_trials.record(first, Measurement(2.0, 0.1))
+    study_trials.record(first, measurement(2.0, 0.1))
     second, third = study_trials.begin_next(), study_trials.begin_next()
     assert companion_of(second).reference == companion_of(third).reference == 2.0
 
@@ -178,7 +178,7 @@ def test_nothing_is_measured_before_there_is_a_reference(write_study):
 @pytest.mark.parametrize("failures", [1, ATTEMPTS - 1])
 def test_defaults_that_failed_are_measured_again_before_anything_else(write_study, failures):
     study_trials = trials_of(write_study(*paired()), rounds=failures + 3)
-    script = [FAILED] * failures + [Measurement(one, 0.1) for one in (2.0, 3.0, 2.0, 1.0, 2.0)]
+    script = [FAILED] * failures + [measurement(one, 0.1) for one in (2.0, 3.0, 2.0, 1.0, 2.0)]
     tune(study_trials, Scripted(script), Stop())
     trials = all_of(study_trials)
     defaults = study_trials.study_file.defaults
@@ -188,7 +188,7 @@ def test_defaults_that_failed_are_measured_again_before_anything_else(write_stud
 
 def test_without_a_measurement_of_the_defaults_all_is_measured_alone_and_says_so(write_study):
     study_trials = trials_of(path := write_study(*paired()), rounds=ATTEMPTS + 2)
-    script = [FAILED] * ATTEMPTS + [Measurement(1.0, 0.1), Measurement(2.0, 0.1)]
+    script = [FAILED] * ATTEMPTS + [measurement(1.0, 0.1), measurement(2.0, 0.1)]
     tune(study_trials, Scripted(script), Stop())
     trials, defaults = all_of(study_trials), study_trials.study_file.defaults
     assert [companion_of(trial) for trial in trials] == [None] * len(trials)
@@ -199,7 +199,7 @@ def test_without_a_measurement_of_the_defaults_all_is_measured_alone_and_says_so
     alone = [both.begin_next() for _ in range(2)]  # which do not wait for each other
     assert NoTrial.WAIT not in alone
     for one in alone:
-        both.record(one, Measurement(1.0, 0.1))
+        both.record(one, measurement(1.0, 0.1))
     tune(again := trials_of(path, rounds=ATTEMPTS + OFTEN + 3), Scripted(), Stop())
     later = all_of(again)[ATTEMPTS + 2 :]  # they are tried again, and now succeed
     assert [one.params == defaults for one in later].count(True) == 1
@@ -211,7 +211,7 @@ def test_a_table_has_what_was_printed_beside_what_it_was_converted_to(
     write_study, companion, reference
 ):
     study_trials = trials_of(path := write_study(*paired(companion)), rounds=2)
-    script = [Measurement(2.0, 0.1), Measurement(6.0, 0.1), Measurement(6.0, 0.1)]
+    script = [measurement(2.0, 0.1), measurement(6.0, 0.1), measurement(6.0, 0.1)]
     tune(study_trials, Scripted(script), Stop())
     rows, columns = trial_table(open_study(path).state())
     assert ("measured" in columns) is ("beside" in columns) is (companion == "defaults")
@@ -326,7 +326,7 @@ def test_a_companion_survives_storage_and_anything_else_is_none():
 
 def test_a_failed_companion_is_named_in_its_trial(write_study):
     study_trials = trials_of(write_study(*paired()), rounds=2)
-    script = [Measurement(1.0, 0.1), FAILED]
+    script = [measurement(1.0, 0.1), FAILED]
     tune(study_trials, Scripted(script), Stop())
     failed = all_of(study_trials)[1]
     companion = companion_of(failed)
@@ -339,7 +339,7 @@ def test_the_defaults_have_one_value_in_pairs_whoever_is_asked(write_study):
     """The measurements are its unit, where they are recommended too."""
     study_trials = trials_of(path := write_study(*paired()), rounds=2)
     objective = Machine(itertools.repeat(10.0))
-    objective.measure = lambda params, stop: Measurement(  # nothing is better than the defaults
+    objective.measure = lambda params, stop: measurement(  # nothing is better than the defaults
         10.0 + 5.0 * (params != study_trials.study_file.defaults), 0.1
     )
     tune(study_trials, objective, Stop())

@@ -14,6 +14,7 @@ import pytest
 from optuna.trial import TrialState, create_trial
 
 from support.commands import study_writer, surefoot
+from support.study_doubles import measurement
 from surefoot.integrations.optuna import CONSTRAINTS, STANDARD_ERROR, STANDARD_ERRORS
 from surefoot.tune import StudyFile, StudyFileError, open_study
 from surefoot.tune.ask_tell.ask_tell import open_ask_tell, status_of
@@ -108,7 +109,7 @@ READ = [
     ("speed=5\nin 12.5 s", "no `cost=NUMBER` on standard output"),
     ("cost=3", "no `speed=NUMBER` on standard output"),
     ("cost=nan\nspeed=5", "the objective cost is NaN, expected a finite number"),
-    ("cost=3\nspeed=inf", "the objective speed is inf, expected a finite number"),
+    ("cost=3\nspeed=inf", "the objective speed is infinite, expected a finite number"),
     ("cost=3\nspeed=1,000", "the objective speed: 1,000 in its line has several readings"),
     ("cost=\nspeed=5", "the objective cost: nothing behind `cost=`, expected `cost=NUMBER`"),
 ]
@@ -127,7 +128,7 @@ def test_every_objective_is_read_by_its_name(
         assert result.blameless == ("NaN" not in read and "inf" not in read)
     else:
         assert isinstance(result, Measurement)
-        assert (result.value, result.constraints["speed"]) == read
+        assert (result.value, result.values["speed"]) == read
 
 
 def test_a_name_that_the_study_file_has_is_not_guessed(tmp_path: Path) -> None:
@@ -243,7 +244,7 @@ def test_a_standard_error_that_is_none_is_blameless(error) -> None:
 
 
 def test_a_comparison_of_a_further_objective_knows_its_errors() -> None:
-    runs = [{"a": Measurement(1.0, 0.1, constraints={"speed": 2.0}, sem=9.0, sems={"speed": 0.5})}]
+    runs = [{"a": measurement(1.0, 0.1, sem=9.0, others={"speed": Quantity(2.0, 0.5)})}]
     (pair,) = of_further(runs, "speed")
     assert (pair["a"].value, pair["a"].sem) == (2.0, 0.5)
 

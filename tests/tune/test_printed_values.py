@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize
 
-from support.study_doubles import Scripted, trials_of
+from support.study_doubles import Scripted, measurement, trials_of
 from surefoot.integrations.optuna import STANDARD_ERROR
 from surefoot.tune import export, import_table, open_study
 from surefoot.tune.definition.command_template import CommandTemplate
@@ -20,8 +20,8 @@ from surefoot.tune.definition.study_file import StudyFile, StudyFileError
 from surefoot.tune.definition.value_name import ValueName
 from surefoot.tune.measuring.command_objective import CommandObjective
 from surefoot.tune.measuring.measurement import Failure, Measurement
-from surefoot.tune.measuring.printed_value import Unclear, printed_value
-from surefoot.tune.measuring.quantity import Quantity
+from surefoot.tune.measuring.printed_value import printed_value
+from surefoot.tune.measuring.quantity import Missing, Quantity
 from surefoot.tune.measuring.replicates import robust_location
 from surefoot.tune.stopping import Stop
 from surefoot.tune.workers.worker_loop import tune
@@ -100,7 +100,7 @@ def test_a_text_without_a_number(text):
 )
 def test_several_numbers_are_refused_and_listed(text, listed):
     printed = printed_value(text)
-    assert isinstance(printed, Unclear)
+    assert isinstance(printed, Missing)
     assert f": {listed}; expected one, or `value` in [objective] that names one" in printed.reason
 
 
@@ -125,7 +125,7 @@ def test_several_numbers_are_refused_and_listed(text, listed):
 )
 def test_a_number_with_several_readings_is_refused(text):
     printed = printed_value(text)
-    assert isinstance(printed, Unclear)
+    assert isinstance(printed, Missing)
     assert " in the last line has several readings, expected a number" in printed.reason
 
 
@@ -142,7 +142,7 @@ def test_a_name_without_its_number_is_no_end_of_the_output(text, refused):
     """An earlier number, such as a count, is not the measurement that is missing."""
     printed = printed_value(text)
     if refused:
-        assert isinstance(printed, Unclear)
+        assert isinstance(printed, Missing)
         assert re.match("no number in `.*`, only before it: 17; expected one", printed.reason)
     else:
         assert isinstance(printed, Quantity)
@@ -241,7 +241,7 @@ def test_a_named_number(text, name, value):
 )
 def test_a_name_without_one_number_is_refused(text, name, reason):
     printed = printed_value(text, ValueName(name))
-    assert isinstance(printed, Unclear) == bool(reason)
+    assert isinstance(printed, Missing) == bool(reason)
     assert reason in getattr(printed, "reason", "")
 
 
@@ -332,7 +332,7 @@ def test_equal_replicates_have_no_error():
 @pytest.mark.slow
 def test_a_trial_keeps_its_error_in_the_study_and_in_tables(write_study, tmp_path):
     path = write_study()
-    results = [Measurement(1.5, 0.2, sem=0.25), Measurement(2.5, 0.2)]
+    results = [measurement(1.5, 0.2, sem=0.25), measurement(2.5, 0.2)]
     tune(trials_of(path, rounds=2), Scripted(results), Stop())
     opened = open_study(path)
     recorded = [trial.user_attrs.get(STANDARD_ERROR) for trial in opened.study.get_trials()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from support.study_doubles import Scripted, trials_of
+from support.study_doubles import Scripted, measurement, trials_of
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study.opened_study import open_study
@@ -32,7 +32,7 @@ def test_a_worker_that_is_slower_by_a_factor_is_told_from_one_by_an_amount(
             worker = ("east", "west")[int(random.integers(2))]
             if worker == "west":
                 value = factor * value + amount
-            return Measurement(value, 0.1, worker=worker)
+            return measurement(value, 0.1, worker=worker)
 
     path = write_study(("timeout = 30", 'timeout = 30\neffects = ["worker"]'))
     tune(trials_of(path, rounds=40), Workers(), Stop())

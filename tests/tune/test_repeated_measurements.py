@@ -12,7 +12,7 @@ import pytest
 from optuna.trial import create_trial
 
 import surefoot as sf
-from support.study_doubles import BENCH, COMMAND, STUDY, Scripted
+from support.study_doubles import BENCH, COMMAND, STUDY, Scripted, measurement
 from surefoot.integrations.optuna import SurefootSampler
 from surefoot.tune.definition.study_file import StudyFile, StudyFileError
 from surefoot.tune.measuring.measurement import Measurement
@@ -45,7 +45,7 @@ class Shaky(Scripted):
         slow = is_shaky(params) and self.asked.count(params) % 2 == 0
         level = 1.0 + (params["share"] - 0.3) ** 2 + (params["mode"] == "FULL")
         noise = 1.0 + 0.01 * generator.standard_normal()
-        return Measurement(level * noise * (1.5 if slow else 1.0), 0.1)
+        return measurement(level * noise * (1.5 if slow else 1.0), 0.1)
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import pytest
 import torch
 from optuna.distributions import FloatDistribution
 
-from support.study_doubles import Scripted, all_of, trials_of
+from support.study_doubles import Scripted, all_of, measurement, trials_of
 from surefoot.integrations.optuna.encoding import Encoding
 from surefoot.tune import StudyFile, StudyFileError, import_table
 from surefoot.tune.comparison.named_settings import named_setting
@@ -34,7 +34,7 @@ class Latency(Scripted):
     def measure(self, params: dict, stop: Stop) -> Measurement | Failure:
         self.asked.append(dict(params))
         noise = 0.2 * np.random.default_rng(len(self.asked)).standard_normal()
-        return Measurement(float(np.exp(4 * params["share"] + noise)), 0.1)
+        return measurement(float(np.exp(4 * params["share"] + noise)), 0.1)
 
 
 @pytest.mark.long
@@ -59,7 +59,7 @@ def test_predictions_are_medians_in_the_units_of_the_values(write_study):
 def test_a_value_without_a_logarithm_is_a_failure(write_study, tmp_path):
     path = write_study(LOG)
     trials = trials_of(path, rounds=2)
-    tune(trials, Scripted([Measurement(0.0, 0.1)]), Stop())
+    tune(trials, Scripted([measurement(0.0, 0.1)]), Stop())
     failed, measured = all_of(trials)
     assert failed.user_attrs["failure"].startswith("the measurement is 0, expected a number above")
     assert measured.value == 1.0

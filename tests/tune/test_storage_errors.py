@@ -12,12 +12,12 @@ import sqlalchemy
 from optuna.trial import TrialState
 from rich.console import Console
 
-from support.study_doubles import all_of, target_of, trials_of
+from support.study_doubles import all_of, measurement, target_of, trials_of
 from surefoot.tune import StudyFileError, export, import_table, open_study, run, summarise
 from surefoot.tune.comparison.compare import compare
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.display import Progress
-from surefoot.tune.measuring.measurement import Failure, Measurement
+from surefoot.tune.measuring.measurement import Failure
 from surefoot.tune.report import write_report
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study import opened_study, trial_owner
@@ -28,7 +28,7 @@ from surefoot.tune.study.trial_attributes import is_interrupted
 from surefoot.tune.study.trials import StudyTrials
 
 TABLE = "size,share,mode,value\n" + "".join(f"{1000 + i},0.{i},OFF,{i}\n" for i in range(8))
-MEASURED = Measurement(2.5, 0.1, sem=0.5)
+MEASURED = measurement(2.5, 0.1, sem=0.5)
 
 ENDS, REFUSED = "the connection ends", "the statement is refused"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from optuna.trial import TrialState
 
-from support.study_doubles import COMMAND, Scripted, all_of, trials_of
+from support.study_doubles import COMMAND, Scripted, all_of, measurement, trials_of
 from surefoot.tune import StudyFileError, open_study
-from surefoot.tune.measuring.measurement import Failure, Measurement
+from surefoot.tune.measuring.measurement import Failure
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study import table_import, trial_rows
 from surefoot.tune.study.storage import is_storage
@@ -28,7 +28,7 @@ WITH_LEVEL = {"command": f"{COMMAND} {{level}}"}
 def measured_study(write_study, *replacements):
     path = write_study(*replacements)
     trials = trials_of(path, rounds=5)
-    results = [Measurement(float(index), 0.1) for index in range(4)] + [Failure("no", "", 0.1)]
+    results = [measurement(float(index), 0.1) for index in range(4)] + [Failure("no", "", 0.1)]
     tune(trials, Scripted(results), Stop())
     return path, all_of(trials)
 

@@ -9,14 +9,15 @@ import optuna
 import pytest
 from typer.testing import CliRunner
 
-from support.study_doubles import Scripted, all_of, trials_of
+from support.study_doubles import Scripted, all_of, measurement, trials_of
 from surefoot.cli import app
 from surefoot.integrations.optuna.trial_conditions import conditions_of
 from surefoot.parameters import Float, Int
 from surefoot.tune import StudyFile, export, import_table, open_study
 from surefoot.tune.comparison.named_settings import named_setting
 from surefoot.tune.definition.parameters import value_of
-from surefoot.tune.measuring.measurement import Failure, Measurement
+from surefoot.tune.measuring.measurement import Failure
+from surefoot.tune.measuring.quantity import Quantity
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study import table_import, trial_rows
 from surefoot.tune.study.opened_study import create_study
@@ -40,7 +41,7 @@ def table(folder: Path, text: str) -> Path:
 @pytest.mark.slow
 def test_it_is_the_inverse_of_export(write_study, tmp_path):
     path = write_study(CHOICES)
-    results = [Measurement(float(i) / 3, 0.25) for i in range(6)]
+    results = [measurement(float(i) / 3, 0.25) for i in range(6)]
     tune(trials_of(path, rounds=8), Scripted([*results, Failure("=1+1", "", 0.1)]), Stop())
     opened = open_study(path)
     export(opened, tmp_path / "all.csv")
@@ -63,21 +64,21 @@ DEFAULTS = (
     ('"FULL"] }', '"FULL"], default = "OFF" }'),
 )
 KINDS = {
-    "values": ("", Measurement(2.5, 0.25, sem=0.5, worker="=w1")),
+    "values": ("", measurement(2.5, 0.25, sem=0.5, worker="=w1")),
     "constraints": (
         "[constraints]\np99 = { max = 9 }\n",
-        Measurement(2.5, 0.25, constraints={"p99": 3.25}, sem=0.5, sems={"p99": 0.125}),
+        measurement(2.5, 0.25, sem=0.5, others={"p99": Quantity(3.25, 0.125)}),
     ),
     "objectives": (
         '[objectives]\nspeed = { direction = "maximize" }\ncost = { direction = "minimize" }\n',
-        Measurement(2.5, 0.25, constraints={"cost": 7.5}, sem=0.5, sems={"cost": 0.75}),
+        measurement(2.5, 0.25, sem=0.5, others={"cost": Quantity(7.5, 0.75)}),
     ),
     "an environment": (
         '[environment]\ncontrol = "observed"\n'
         'load = { distribution = "uniform", low = 0, high = 1 }\n[risk]\nmeasure = "mean"\n',
-        Measurement(2.5, 0.25, {"load": 0.125}, sem=0.5),
+        measurement(2.5, 0.25, {"load": 0.125}, sem=0.5),
     ),
-    "pairs": ('[pairing]\nwith = "defaults"\n', Measurement(2.5, 0.25, sem=0.5)),
+    "pairs": ('[pairing]\nwith = "defaults"\n', measurement(2.5, 0.25, sem=0.5)),
 }
 
 
@@ -120,7 +121,7 @@ def test_rows_of_a_table_keep_the_change_with_time(write_study, tmp_path):
 @pytest.mark.long
 def test_a_table_of_the_same_study_is_recognised(write_study, tmp_path):
     path = write_study(CHOICES)
-    results = [Measurement(1.0, 0.25)] * 3 + [Failure("exit status 3", "", 0.1)]
+    results = [measurement(1.0, 0.25)] * 3 + [Failure("exit status 3", "", 0.1)]
     tune(trials_of(path, rounds=4), Scripted(results), Stop())
     export(open_study(path), tmp_path / "all.csv")
     assert import_table(path, tmp_path / "all.csv") == Imported(0, 0, 4, 0)
@@ -241,7 +242,7 @@ clients = { values = [1, 2] }
 measure = "mean"
 """
     )
-    results = [Measurement(1.0, 0.1, {"load": 0.1234, "clients": 2}), Failure("no end", "", 0.1)]
+    results = [measurement(1.0, 0.1, {"load": 0.1234, "clients": 2}), Failure("no end", "", 0.1)]
     tune(trials_of(path, rounds=2), Scripted(results), Stop())
     export(open_study(path), tmp_path / "all.csv")
     assert import_table(path, tmp_path / "all.csv") == Imported(0, 0, 2, 0)

@@ -13,7 +13,7 @@ from optuna.trial import TrialState, create_trial
 from rich.console import Console
 from typer.testing import CliRunner
 
-from support.study_doubles import Scripted, all_of, trials_of
+from support.study_doubles import Scripted, all_of, measurement, trials_of
 from surefoot import SurefootError
 from surefoot.cli import app
 from surefoot.tune import StudyFile, open_study, run
@@ -21,7 +21,7 @@ from surefoot.tune.definition.command_template import CommandTemplate
 from surefoot.tune.definition.study_file import StudyFileError
 from surefoot.tune.definition.value_name import ValueName
 from surefoot.tune.measuring.command_objective import CommandObjective
-from surefoot.tune.measuring.measurement import Failure, Measurement, ObservedVariables
+from surefoot.tune.measuring.measurement import Failure, ObservedVariables
 from surefoot.tune.measuring.printed_value import printed_value
 from surefoot.tune.passwords import secrets_of, without_any_password, without_passwords
 from surefoot.tune.plain_text import escaped, printable, storable
@@ -181,7 +181,7 @@ class TestTerminal:
     def test_files_have_them_in_readable_form(self, write_study, tmp_path):
         path = write_study()
         trials = trials_of(path, rounds=2)
-        tune(trials, Scripted([Failure(ESCAPES, ESCAPES, 0.1), Measurement(1.0, 0.1)]), Stop())
+        tune(trials, Scripted([Failure(ESCAPES, ESCAPES, 0.1), measurement(1.0, 0.1)]), Stop())
         assert all_of(trials)[0].user_attrs["output"] == ESCAPES  # as it came
         surefoot("report", path, "-o", tmp_path / "report.html")
         surefoot("export", path, "-o", tmp_path / "trials.csv")

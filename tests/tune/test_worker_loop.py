@@ -15,10 +15,10 @@ import pytest
 import sqlalchemy
 from optuna.trial import TrialState, create_trial
 
-from support.study_doubles import Scripted, all_of, trials_of
+from support.study_doubles import Scripted, all_of, measurement, trials_of
 from surefoot.integrations.optuna import INTERRUPTED, WORKER
 from surefoot.tune.definition.study_file import StudyFile, StudyFileError
-from surefoot.tune.measuring.measurement import Failure, Measurement
+from surefoot.tune.measuring.measurement import Failure
 from surefoot.tune.observer import Observer
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study import trial_owner, waiting
@@ -43,7 +43,7 @@ def states(study_trials: StudyTrials) -> list[str]:
 
 def test_it_runs_until_the_study_holds_its_rounds(write_study):
     study_trials = trials_of(write_study(), rounds=4)
-    objective = Scripted([Measurement(float(i), 0.5) for i in range(3)])
+    objective = Scripted([measurement(float(i), 0.5) for i in range(3)])
     tune(study_trials, objective, Stop())
     trials = all_of(study_trials)
     assert [trial.value for trial in trials] == [0, 1, 2, 1]
@@ -72,7 +72,7 @@ def test_every_trial_is_stored_before_the_next_begins(write_study):
 @pytest.mark.slow
 def test_failures_are_recorded_with_their_reason_and_count_as_rounds(write_study):
     study_trials = trials_of(write_study(), rounds=3)
-    tune(study_trials, Scripted([Measurement(1.0, 0.1), FAILED]), Stop())
+    tune(study_trials, Scripted([measurement(1.0, 0.1), FAILED]), Stop())
     assert states(study_trials) == ["COMPLETE", "FAIL", "COMPLETE"]
     attributes = all_of(study_trials)[1].user_attrs
     assert attributes["failure"] == "exit status 1"
@@ -84,7 +84,7 @@ def test_failures_are_recorded_with_their_reason_and_count_as_rounds(write_study
 def test_five_failures_in_a_row_end_the_run_and_a_new_run_starts_afresh(write_study):
     path = write_study()
     study_trials = trials_of(path, rounds=20)
-    script = [FAILED] * 4 + [Measurement(1.0, 0.1)] + [FAILED] * 9
+    script = [FAILED] * 4 + [measurement(1.0, 0.1)] + [FAILED] * 9
     objective = Scripted(script)
     message = (
         r"5 failures in a row, the last \(trial 9\) of a configuration that had been measured: "
@@ -106,7 +106,7 @@ def test_failures_that_the_search_chose_end_no_study_that_has_results(write_stud
     """A known configuration is tried after four, which tells them from a command that fails."""
     path = write_study()
     study_trials = trials_of(path, rounds=13)
-    script = [FAILED] * 3 + [Measurement(1.0, 0.1)] + ([FAILED] * 4 + [Measurement(1.0, 0.1)]) * 2
+    script = [FAILED] * 3 + [measurement(1.0, 0.1)] + ([FAILED] * 4 + [measurement(1.0, 0.1)]) * 2
     tune(study_trials, Scripted(script), Stop())
     trials = all_of(study_trials)
     assert [one.number for one in trials if TRIED_AGAIN in one.user_attrs] == [8]
@@ -122,7 +122,7 @@ def test_failures_of_several_workers_end_no_run_before_a_known_configuration_was
     path = write_study()
     study_trials, others = (trials_of(path, 13, f"tried already: {already}") for _ in range(2))
     others.opened.study.sampler = optuna.samplers.RandomSampler(seed=1)
-    objective = Scripted([Measurement(1.0, 0.1), FAILED])
+    objective = Scripted([measurement(1.0, 0.1), FAILED])
     tried = []
 
     def meanwhile() -> None:
@@ -132,7 +132,7 @@ def test_failures_of_several_workers_end_no_run_before_a_known_configuration_was
             if already:
                 tried.append(others.begin_next())
         elif tried:
-            others.record(tried.pop(), Measurement(1.0, 0.1))
+            others.record(tried.pop(), measurement(1.0, 0.1))
 
     objective.before = meanwhile
     tune(study_trials, objective, Stop())
@@ -147,7 +147,7 @@ def test_a_configuration_that_the_rules_forbid_by_now_is_not_tried_again(write_s
     rule = '[[require]]\nrule = "size * load <= 1000"\n'
     path = write_study(("[parameters]", f"{rule}\n{lines}\n[parameters]"))
     before, now = (replace(trials_of(path, 20, "given"), given={"load": x}) for x in (0.0, 1.0))
-    for result in [Measurement(1.0, 0.1), *[FAILED] * 4]:
+    for result in [measurement(1.0, 0.1), *[FAILED] * 4]:
         before.record(before.begin_next(), result)
     assert TRIED_AGAIN in before.begin_next().user_attrs
     before.interrupt_own("for the other")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from surefoot.tune.definition.command_template import shell_notes
 from surefoot.tune.definition.constraint_text import limit_words
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.measured_units import declared_units, in_study_units
-from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement, positive
+from surefoot.tune.measuring.measurement import Failure, Measurement, positive
 from surefoot.tune.measuring.objective import usable_objective
 from surefoot.tune.measuring.setup_commands import set_up
 from surefoot.tune.plain_text import printable
@@ -61,17 +61,13 @@ class Checked:
             lines += [f"no measurement: {printable(result.reason)}"]
             lines += ["the end of the output:", *(f"  | {line}" for line in output)] * bool(output)
         else:
-            unit = units.value or result.units.get(VALUE, "")
-            error = f" ± {result.sem:g}" if result.sem else ""
-            source = f", read from `{printable(result.text)}`" if result.text else ""
+            number = replace(result.number, unit=units.value or result.number.unit)
+            source = f", read from `{printable(number.text)}`" if number.text else ""
             what = next(iter(self.study_file.scheme.objectives), "measurement")
-            lines.append(f"{what}: {result.value:g}{error} {unit}".rstrip() + source)
-            for name, value in result.constraints.items():
-                its = result.units.get(name, "")
-                error = f" ± {result.sems[name]:g}" if name in result.sems else ""
-                shown = f"{value:g}{error} {its}".rstrip()
+            lines.append(f"{what}: {number}{source}")
+            for name, one in result.others.items():
                 limit = self.study_file.constraints.get(name)
-                lines.append(f"{name}: {shown}" + (f", {limit_words(limit)}" if limit else ""))
+                lines.append(f"{name}: {one}" + (f", {limit_words(limit)}" if limit else ""))
             for name, value in (result.environment or {}).items():
                 lines.append(f"environment {name}: {value:g}")
             if result.worker:

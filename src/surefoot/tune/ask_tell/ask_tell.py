@@ -19,6 +19,7 @@ from surefoot.tune.ask_tell.told_values import Given, result_of
 from surefoot.tune.comparison.named_settings import given_values, named_settings
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement
+from surefoot.tune.measuring.quantity import Quantity
 from surefoot.tune.plain_text import shown
 from surefoot.tune.study import trial_owner
 from surefoot.tune.study.location import NoStudy
@@ -31,10 +32,9 @@ from surefoot.tune.study.trial_attributes import (
     failure_reason,
     is_asked,
     is_interrupted,
-    trial_constraints,
     trial_environment,
+    trial_others,
     trial_sem,
-    trial_sems,
     trial_worker,
 )
 from surefoot.tune.study.trials import NoTrial, StudyTrials
@@ -386,10 +386,9 @@ def _recorded(trial: FrozenTrial) -> Measurement | Failure:
     worker = trial_worker(trial) or ""
     if trial.value is None:
         return Failure(failure_reason(trial), "", 0.0, worker=worker)
-    environment, sem = trial_environment(trial), trial_sem(trial) or 0.0
-    constraints = trial_constraints(trial)
-    sems = trial_sems(trial)
-    return Measurement(trial.value, 0.0, environment, "", constraints, sem, worker, sems=sems)
+    number = Quantity(trial.value, trial_sem(trial) or 0.0)
+    readings = {VALUE: number, **trial_others(trial)}
+    return Measurement(readings, 0.0, trial_environment(trial), worker=worker)
 
 
 def _texts(result: Measurement | Failure) -> dict[str, str]:
@@ -397,13 +396,18 @@ def _texts(result: Measurement | Failure) -> dict[str, str]:
     worker = {_WORKER: f"the worker {shown(result.worker)}"} if result.worker else {}
     if isinstance(result, Failure):
         return {VALUE: f"a failure, {result.reason}", **worker}
-    others = {**result.constraints, **(result.environment or {})}
+    under = result.environment or {}
     return {
         VALUE: f"the value {_text(result.value)}",
         _SEM: f"sem {_text(result.sem)}",
-        **{name: f"{name} {_text(one)}" for name, one in others.items()},
+        **{name: f"{name} {_with_error(one)}" for name, one in result.others.items()},
+        **{name: f"{name} {_text(one)}" for name, one in under.items()},
         **worker,
     }
+
+
+def _with_error(one: Quantity) -> str:
+    return f"{_text(one.value)} ± {_text(one.sem)}" if one.sem else _text(one.value)
 
 
 def _text(number: float) -> str:

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.measurement import (
+    VALUE,
     WORKER_CHARACTERS,
     Failure,
     Measurement,
@@ -17,7 +18,7 @@ from surefoot.tune.measuring.measurement import (
     positive,
     strict_number,
 )
-from surefoot.tune.measuring.quantity import sole
+from surefoot.tune.measuring.quantity import Missing, Quantity, sole
 from surefoot.tune.plain_text import shown, storable
 from surefoot.types import InvalidInput
 
@@ -36,11 +37,12 @@ def result_of(
 
     Args:
         study_file: The study file.
-        value: The measurement, a number in the unit of the study or a text with a unit that can be
-            converted to it; None for a failure.
-        sem: Its standard error, 0 where it is unknown.
-        values: Each further objective and constraint, and each variable of an observed
-            environment, by name.
+        value: The measurement, a number in the unit of the study or a text, which may have a unit
+            that can be converted to it and a standard error, as "12.5 ± 0.4 ms"; None for a
+            failure.
+        sem: Its standard error, 0 where it is unknown or told with the value.
+        values: Each further objective and constraint, told as the value is, and each variable of an
+            observed environment, by name.
         worker: Name of who or what measured, of a failure too.
         failed: Why there is no measurement; empty if there is one.
 
@@ -62,7 +64,7 @@ def result_of(
         if not isinstance(text, str):
             raise InvalidInput(f"{what}: got {shown(text)}, expected a text")
     unit = study_file.objective.unit or ""
-    error = 0.0 if sem is None and failed.strip() else _number("sem", sem, unit)
+    error = 0.0 if sem is None and failed.strip() else _number("sem", sem, unit).value
     if failed.strip():
         if value is not None:
             raise InvalidInput(
@@ -74,26 +76,29 @@ def result_of(
                 f"got {', '.join(map(shown, beside))} of a configuration that failed, expected no "
                 "values beside the reason"
             )
-        return replace(outcome(failed, "", 0.0), worker=_worker(worker))
+        return replace(outcome(Missing(failed), "", 0.0), worker=_worker(worker))
     if value is None:
         raise InvalidInput("got no value, expected a number, or `failed` with the reason")
-    number = _number("value", value, unit)
+    number = _number("value", value, unit, with_error=True)
     if error < 0.0:
         raise InvalidInput(f"sem: got {shown(sem)}, expected a standard error of at least 0")
+    if error and number.sem:
+        raise InvalidInput(
+            f"sem: got {shown(sem)} beside the value {shown(value)}, expected one of the two errors"
+        )
     for name in (*study_file.reported, *observed):
         if name not in given:
             raise InvalidInput(f"got no value of {name}, expected {name}=NUMBER beside the value")
-    constraints = {
-        name: _number(name, given[name], one.unit or "")
+    others = {
+        name: _number(name, given[name], one.unit or "", with_error=True)
         for name, one in study_file.reported.items()
     }
-    seen = {name: _number(name, given[name]) for name in observed}
+    seen = {name: _number(name, given[name]).value for name in observed}
     found = ObservedVariables(observed).check(seen, "") if observed else None
-    if isinstance(found, str):
-        raise InvalidInput(found)
-    result: Measurement | Failure = Measurement(
-        number, 0.0, found, constraints=constraints, sem=error, worker=_worker(worker)
-    )
+    if isinstance(found, Missing):
+        raise InvalidInput(found.reason)
+    readings = {VALUE: replace(number, sem=error or number.sem), **others}
+    result: Measurement | Failure = Measurement(readings, 0.0, found, worker=_worker(worker))
     if study_file.objective.log:
         result = positive(result)
     if isinstance(result, Failure):
@@ -105,18 +110,19 @@ def _worker(text: str) -> str:
     return storable(text).strip()[:WORKER_CHARACTERS]
 
 
-def _number(name: str, given: object, unit: str = "") -> float:
+def _number(name: str, given: object, unit: str = "", with_error: bool = False) -> Quantity:
     """A finite number, or the text of one, which may be in another unit than the study's."""
-    found = math.nan
-    if isinstance(given, str) and (told := sole(given)) is not None and told.unit and not told.sem:
-        same = told.into(unit) if unit else None
+    told = sole(given) if isinstance(given, str) else None
+    found = Quantity(math.nan)
+    if told is not None and (with_error or not told.sem):
+        same = told.into(unit) if unit or not told.unit else None
         if same is None:
             wanted = f"one in {unit}" if unit else "one without a unit: the study file has none"
             raise InvalidInput(f"{name}: got {shown(given)}, expected {wanted}")
-        found = same.value
+        found = same
     elif not isinstance(given, bool):
         with suppress(TypeError, ValueError, OverflowError):
-            found = strict_number(given.strip() if isinstance(given, str) else given)
-    if not math.isfinite(found):
+            found = Quantity(strict_number(given.strip() if isinstance(given, str) else given))
+    if not (math.isfinite(found.value) and 0.0 <= found.sem < math.inf):
         raise InvalidInput(f"{name}: got {shown(given)}, expected a finite number such as 12.5")
     return found

@@ -36,7 +36,7 @@ from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.display import console_of, objectives_text, show
 from surefoot.tune.estimate_text import measured_text
 from surefoot.tune.measuring.measured_units import declared_units, in_study_units
-from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement
+from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.measuring.objective import Objective, usable_objective
 from surefoot.tune.measuring.race import Decided, Ending, First, Slice
 from surefoot.tune.measuring.setup_commands import set_up
@@ -91,7 +91,7 @@ class Comparing:
             endings.append(Slice(math.ceil(record.samples / self.slices)))
         first = next(iter(pair.values()), None)
         if self.study_file.objective.race and isinstance(first, Measurement):
-            endings.append(Decided(first.value, record.units.get(VALUE, "")))
+            endings.append(Decided(first.value, first.number.unit))
         return endings
 
     @property
@@ -402,10 +402,10 @@ def _progress(comparing: Comparing, pairs: Runs) -> str:
 
     def measured(run: Measurement) -> str:
         value = study_file.units.of_value(_with_error(run))
-        return objectives_text(study_file, value, run.constraints)
+        return objectives_text(study_file, value, run.values)
 
     values = ", ".join(
-        f"{label.upper()} {measured(run)}{beyond_text(run.constraints, limits)}"
+        f"{label.upper()} {measured(run)}{beyond_text(run.values, limits)}"
         if isinstance(run := pairs[-1][label], Measurement)
         else f"{label.upper()} failed, {run.reason}"
         for label in ("a", "b")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -202,9 +202,7 @@ def of_further(pairs: Sequence[Mapping[str, Run]], name: str) -> list[dict[str, 
     """
     return [
         {
-            label: replace(run, value=run.constraints[name], sem=run.sems.get(name, 0.0))
-            if isinstance(run, Measurement)
-            else run
+            label: run.measuring(run.readings[name]) if isinstance(run, Measurement) else run
             for label, run in pair.items()
         }
         for pair in pairs

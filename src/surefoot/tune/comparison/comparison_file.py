@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement
+from surefoot.tune.measuring.quantity import Quantity
 from surefoot.tune.output_file import WriteFailed
 from surefoot.tune.system import try_lock
 from surefoot.types import InvalidInput
@@ -65,12 +66,13 @@ class ComparisonRecord:
                 line["samples"] = result.samples
             if result.worker:
                 line["worker"] = result.worker
-            if VALUE in result.units:
-                line["unit"] = result.units[VALUE]
-            if result.constraints:
-                line["constraints"] = dict(result.constraints)
-                line |= {"sems": dict(result.sems)} if result.sems else {}
-                line["units"] = {name: result.units.get(name, "") for name in result.constraints}
+            if result.number.text:
+                line["unit"] = result.number.unit
+            if others := result.others:
+                line["constraints"] = result.values
+                errors = {name: one.sem for name, one in others.items() if one.sem}
+                line |= {"sems": errors} if errors else {}
+                line["units"] = {name: one.unit for name, one in others.items()}
         else:
             line |= {"failure": result.reason, "output": result.output}
             line["blameless"] = result.blameless
@@ -90,10 +92,10 @@ class ComparisonRecord:
 
     @property
     def units(self) -> dict[str, str]:
-        """The unit of the first measurement that was printed, by `VALUE`; empty if none was."""
+        """The units of the first measurement by name; empty before it."""
         runs = (run for pair in self.pairs for run in pair.values())
-        measured = (run.units for run in runs if isinstance(run, Measurement) and run.units)
-        return dict(next(measured, {}))
+        measured = (run.readings for run in runs if isinstance(run, Measurement))
+        return {name: one.unit for name, one in next(measured, {}).items()}
 
 
 @contextlib.contextmanager
@@ -208,28 +210,26 @@ def _parse(content: bytes, path: Path) -> tuple[dict[int, Any], dict[int, Runs]]
 def _result(line: dict[str, Any]) -> Measurement | Failure:
     seconds = _number(line["seconds"])
     if "value" in line:
-        value, sem = _number(line["value"]), _number(line.get("sem", 0.0))
-        environment = _of(dict, line["environment"]) if "environment" in line else None
-        units = {name: _of(str, one) for name, one in _of(dict, line.get("units", {})).items()}
-        units |= {VALUE: _of(str, line["unit"])} if "unit" in line else {}
-        constraints, sems = (
-            {name: _number(one) for name, one in _of(dict, line.get(key, {})).items()}
-            for key in ("constraints", "sems")
+        others, errors, units = (
+            _of(dict, line.get(key, {})) for key in ("constraints", "sems", "units")
         )
+        readings = {VALUE: _quantity(line["value"], line.get("sem", 0.0), line.get("unit", ""))}
+        for name, one in others.items():
+            readings[name] = _quantity(one, errors.get(name, 0.0), units.get(name, ""))
         return Measurement(
-            value,
+            readings,
             seconds,
-            environment,
-            constraints=constraints,
-            sem=sem,
+            _of(dict, line["environment"]) if "environment" in line else None,
             worker=_of(str, line.get("worker", "")),
-            units=units,
             ended_early=_of(bool, line.get("ended early", False)),
             samples=_count(line.get("samples", 0)),
-            sems=sems,
         )
     reason, output = _of(str, line["failure"]), _of(str, line["output"])
     return Failure(reason, output, seconds, _of(bool, line["blameless"]))
+
+
+def _quantity(value: Any, sem: Any, unit: Any) -> Quantity:
+    return Quantity(_number(value), _number(sem), _of(str, unit))
 
 
 def _of(kind: type[T], value: Any) -> T:

@@ -98,9 +98,9 @@ def _values(
 ) -> list[float]:
     runs = (pair.get(letter.lower()) for pair in pairs)
     return [
-        run.constraints[name]
+        run.readings[name].value
         for run in runs
-        if isinstance(run, Measurement) and name in run.constraints
+        if isinstance(run, Measurement) and name in run.readings
     ]
 
 

@@ -11,7 +11,7 @@ from surefoot.tune.definition.command_template import CommandTemplate, InvalidCo
 from surefoot.tune.judging.session import UNDECIDED, Session
 from surefoot.tune.measuring.command_objective import CommandObjective
 from surefoot.tune.measuring.measured_units import unit_phrase
-from surefoot.tune.measuring.measurement import MEASUREMENT, VALUE, Measurement
+from surefoot.tune.measuring.measurement import MEASUREMENT, Measurement
 from surefoot.tune.plain_text import printable
 from surefoot.tune.stopping import Stop, stop_on_signals
 from surefoot.types import InvalidInput, SurefootError
@@ -132,7 +132,7 @@ def _measure(
     result = commands[of].measure({}, stop)
     if isinstance(result, Measurement):
         unit = session.unit
-        printed = result.units.get(VALUE, "")
+        printed = result.number.unit
         same = result.into(printed if unit is None else unit)
         if same is None:
             raise InvalidInput(
@@ -140,7 +140,7 @@ def _measure(
                 f"{unit_phrase(unit or '')}; expected the same, or a unit that can be converted to "
                 "it; the run was not recorded, and another session may have another unit"
             )
-        unit = same.units[VALUE]
+        unit = same.number.unit
         session.record({"of": of, "value": same.value, "unit": unit})
         note(f"{of}: {same.value:.6g} {unit}".rstrip())
         return ""

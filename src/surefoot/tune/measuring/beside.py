@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement
+from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.measuring.objective import Objective
 from surefoot.tune.measuring.unit_scales import scaled
 from surefoot.tune.stopping import Stop
@@ -88,7 +88,7 @@ class Companion:
                 return result if one == CANDIDATE else _of_companion(result)
             found[one].append(result)
         (own,) = found[CANDIDATE]
-        unit = own.units.get(VALUE, "")
+        unit = own.number.unit
         beside = [same for one in found[COMPANION] if (same := one.into(unit)) is not None]
         if len(beside) < len(found[COMPANION]):
             reason = "its companion has another unit, expected one that can be converted"
@@ -133,7 +133,8 @@ class Companion:
                 f"{result.value:g} beside its companion's {level.value:g} is not a finite number"
             )
             return Failure(reason, "", result.seconds, left_behind=result.left_behind)
-        return replace(result, value=value, sem=sem if result.sem else 0.0)
+        number = replace(result.number, value=value, sem=sem if result.sem else 0.0)
+        return result.measuring(number)
 
 
 def _of_companion(failure: Failure) -> Failure:

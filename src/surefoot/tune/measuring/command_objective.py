@@ -21,19 +21,14 @@ from surefoot.tune.measuring.measurement import (
     outcome,
     timed_out,
 )
-from surefoot.tune.measuring.observed_constraints import (
-    ObservedConstraints,
-    check_constraints,
-    printed_constraints,
-)
+from surefoot.tune.measuring.observed_constraints import check_constraints, printed_constraints
 from surefoot.tune.measuring.printed_value import (
     NO_NUMBER,
-    Unclear,
     printed_samples,
     printed_value,
     split_worker,
 )
-from surefoot.tune.measuring.quantity import Quantity, plain, sole
+from surefoot.tune.measuring.quantity import Missing, Quantity, plain, sole
 from surefoot.tune.measuring.race import NO_RACE, Ending, complete_lines
 from surefoot.tune.measuring.supervised_process import SupervisedProcess, Tail
 from surefoot.tune.plain_text import without_escapes
@@ -90,7 +85,7 @@ class CommandObjective:
             process = SupervisedProcess(arguments, self.folder, kept=self.kept)
         except OSError as error:
             reason = f"the command cannot be started: {error.strerror or error}"
-            return outcome(reason, "", time.monotonic() - start)
+            return outcome(Missing(reason), "", time.monotonic() - start)
         try:
             deadline = None if self.timeout is None else start + self.timeout
             code = process.wait(deadline, stop, lambda: race.ends(searched(process.stdout)))
@@ -98,15 +93,15 @@ class CommandObjective:
             seconds = time.monotonic() - start
         finally:
             process.end()
-        environment: dict[str, float] | str | None = None
-        worker, blameless = None, False
-        constraints = ObservedConstraints({})
-        value: Quantity | Unclear | str
+        environment: dict[str, float] | Missing | None = None
+        worker = None
+        others: dict[str, Quantity] | Missing = {}
+        number: Quantity | Missing
         text = ""
         if code is None and not lost:
-            value = timed_out(self.timeout)
+            number = Missing(timed_out(self.timeout))
         elif code:
-            value = describe_exit(code)
+            number = Missing(describe_exit(code))
         else:
             text = searched(process.stdout)
             text = complete_lines(text) if lost else text
@@ -122,25 +117,17 @@ class CommandObjective:
             named = self.value is not None or len(first) > 0
             reported, text = printed_constraints(text, names, named, self.objectives)
             missing = _CUT if lost else _NO_VALUE
-            constraints = check_constraints(self.constraints, reported, missing, self.objectives)
+            others = check_constraints(self.constraints, reported, missing, self.objectives)
             if first:
-                value = self._first_of(reported, text) or missing.format(first[0])
-                blameless = isinstance(value, str)  # as where another one is missing
+                absent = Missing(missing.format(first[0]), blameless=True)  # as any other one
+                number = self._first_of(reported, text) or absent
             else:
-                value = printed_value(text, self.value, apart=list(reported)) or NO_NUMBER
+                absent = Missing(NO_NUMBER)
+                number = printed_value(text, self.value, apart=list(reported)) or absent
         left = left_behind(process.left_behind)
         output = process.output.text()
-        found = outcome(
-            value,
-            output,
-            seconds,
-            environment,
-            left,
-            constraints,
-            worker,
-            blameless,
-            measurement_of(self.objectives),
-        )
+        what = measurement_of(self.objectives)
+        found = outcome(number, output, seconds, environment, left, others, worker, what)
         if not isinstance(found, Measurement):
             return found
         return replace(found, ended_early=lost, samples=len(printed_samples(text)))
@@ -149,8 +136,8 @@ class CommandObjective:
         return None
 
     def _first_of(
-        self, reported: Mapping[str, Quantity | Unclear], rest: str
-    ) -> Quantity | Unclear | None:
+        self, reported: Mapping[str, Quantity | Missing], rest: str
+    ) -> Quantity | Missing | None:
         """The first of several objectives: by its name, or what stands alone without one.
 
         That is, where the study file does not name it, its replicates behind `samples:`, or a last

@@ -25,6 +25,7 @@ from surefoot.tune.measuring.measurement import (
 )
 from surefoot.tune.measuring.observed_constraints import check_constraints
 from surefoot.tune.measuring.printed_value import of_replicates
+from surefoot.tune.measuring.quantity import Missing, Quantity
 from surefoot.tune.measuring.race import NO_RACE, Ending
 from surefoot.tune.measuring.supervised_process import POLL, SupervisedProcess
 from surefoot.tune.stopping import Stop
@@ -102,23 +103,27 @@ class FunctionObjective:
         except OSError as error:
             self.close()
             reason = f"the function's process cannot be started: {error.strerror or error}"
-            return outcome(reason, "", time.monotonic() - start)
+            return outcome(Missing(reason), "", time.monotonic() - start)
         except BaseException:
             self.close()
             raise
         if "error" in reply:
-            reason, blameless = str(reply["error"]), bool(reply.get("blameless"))
-            return outcome(reason, output, seconds, left_behind=left, blameless=blameless)
-        environment: dict[str, float] | str | None = None
+            missing = Missing(str(reply["error"]), bool(reply.get("blameless")))
+            return outcome(missing, output, seconds, left_behind=left)
+        environment: dict[str, float] | Missing | None = None
         if self.observed is not None:
             environment = self.observed.check(reply["reported"], _NO_KEY)
-        reported = reply.get("reported", {})
-        constraints = check_constraints(self.constraints, reported, _NO_VALUE, self.objectives)
+        reported = {
+            name: Quantity(float(one))
+            for name, one in reply.get("reported", {}).items()
+            if one is not None
+        }
+        others = check_constraints(self.constraints, reported, _NO_VALUE, self.objectives)
         measured = of_replicates(reply["samples"] if "samples" in reply else [reply["value"]])
         measured = replace(measured, sem=float(reply.get("sem", measured.sem)))
         worker = reply.get("worker")
         what = measurement_of(self.objectives)
-        return outcome(measured, output, seconds, environment, left, constraints, worker, what=what)
+        return outcome(measured, output, seconds, environment, left, others, worker, what)
 
     def close(self) -> None:
         server, self._server = self._server, None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.measurement import MEASUREMENT, VALUE, Failure, Measurement
@@ -37,7 +36,7 @@ def in_study_units(
     Returns:
         The measurement, or why it cannot be compared with the others.
     """
-    sizes, units = {}, {}
+    sizes: dict[str, tuple[float, str]] = {}
     for name, printed in result.units.items():
         unit, first = printed or declared.get(name, ""), earlier.get(name)
         if name in declared:
@@ -49,8 +48,8 @@ def in_study_units(
             return _refused(result, name, printed, wanted)
         if first and factor(first, wanted) != 1.0:
             return _refused(result, name, wanted, first)
-        sizes[name], units[name] = size, wanted
-    return replace(result.scaled(sizes), units=units)
+        sizes[name] = size, wanted
+    return result.scaled(sizes)
 
 
 def _refused(result: Measurement, name: str, unit: str, other: str) -> Failure:

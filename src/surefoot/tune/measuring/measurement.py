@@ -6,17 +6,15 @@ import math
 import signal
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 from surefoot.tune.definition.environment import Variable
-from surefoot.tune.measuring.observed_constraints import ObservedConstraints
-from surefoot.tune.measuring.printed_value import Unclear
-from surefoot.tune.measuring.quantity import Quantity, plain_number
-from surefoot.tune.measuring.unit_scales import factor, scaled
+from surefoot.tune.measuring.quantity import Missing, Quantity, plain_number
+from surefoot.tune.measuring.unit_scales import factor
 from surefoot.tune.plain_text import storable
 
-_UNCONSTRAINED = ObservedConstraints({})
 OUTPUT_CHARACTERS = 2000  # of a failed run's output, kept with its trial
 REASON_CHARACTERS = 500
 WORKER_CHARACTERS = 200
@@ -27,60 +25,82 @@ VALUE = "="  # in place of a name that no constraint can have
 
 @dataclass(frozen=True)
 class Measurement:
-    """A finite number that the objective gave.
+    """Finite numbers that the objective gave.
 
     Args:
-        value: The number, in the study's units.
+        readings: The number in the study's units, by the name `VALUE`, and those of its further
+            objectives and constraints by their names.
         seconds: How long the measurement took.
         environment: Values of the environment by name, where the environment is observed.
         left_behind: A line about processes that it left running and that were ended.
-        constraints: Values of the study's constraints by name.
-        sem: Standard error of the number, 0 where it is unknown.
         worker: Name of who or what measured, as the objective reported it; empty if it did not.
-        units: Printed units, of constraints by name and of the number by the name `VALUE`, where
-            the objective prints text; an empty one where it has none.
-        text: What the number was read from, where the objective prints text.
         beside: Measurements of a companion back to back with it, in its unit.
         ended_early: Whether its samples were clearly worse than the best known configuration, so
             that it is of those until then.
         samples: How many samples it is of, where they were printed as such.
-        sems: Standard errors of `constraints` by name, of those where they are known.
     """
 
-    value: float
+    readings: Mapping[str, Quantity]
     seconds: float
     environment: Mapping[str, float] | None = None
     left_behind: str = ""
-    constraints: Mapping[str, float] = field(default_factory=dict)
-    sem: float = 0.0
     worker: str = ""
-    units: Mapping[str, str] = field(default_factory=dict)
-    text: str = ""
     beside: tuple[Measurement, ...] = ()
     ended_early: bool = False
     samples: int = 0
-    sems: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def number(self) -> Quantity:
+        """The number, in the study's units."""
+        return self.readings[VALUE]
+
+    @property
+    def value(self) -> float:
+        """The number without its unit."""
+        return self.number.value
+
+    @property
+    def sem(self) -> float:
+        """Standard error of the number, 0 where it is unknown."""
+        return self.number.sem
+
+    @property
+    def others(self) -> dict[str, Quantity]:
+        """What was read of further objectives and constraints, by name."""
+        return {name: one for name, one in self.readings.items() if name != VALUE}
+
+    @property
+    def values(self) -> dict[str, float]:
+        """The numbers of further objectives and constraints, by name."""
+        return {name: one.value for name, one in self.others.items()}
+
+    @property
+    def units(self) -> dict[str, str]:
+        """Units of the readings that came as text, by name; an empty one where it has none."""
+        return {name: one.unit for name, one in self.readings.items() if one.text}
+
+    def measuring(self, number: Quantity) -> Measurement:
+        """The same with another number."""
+        return replace(self, readings={**self.readings, VALUE: number})
 
     def into(self, unit: str) -> Measurement | None:
         """The same with its number in another unit; None if it has no such one."""
-        size = factor(self.units.get(VALUE, ""), unit)
-        if size is None:
-            return None
-        return replace(self.scaled({VALUE: size}), units={**self.units, VALUE: unit})
+        size = factor(self.number.unit, unit)
+        return None if size is None else self.scaled({VALUE: (size, unit)})
 
-    def scaled(self, sizes: Mapping[str, float]) -> Measurement:
-        """Its numbers in other units: each is multiplied by the size of its name, by default 1."""
-        size = sizes.get(VALUE, 1.0)
-        return replace(
-            self,
-            value=scaled(self.value, size),
-            sem=scaled(self.sem, size),
-            beside=tuple(one.scaled({VALUE: size}) for one in self.beside),
-            constraints={
-                name: scaled(one, sizes.get(name, 1.0)) for name, one in self.constraints.items()
-            },
-            sems={name: scaled(one, sizes.get(name, 1.0)) for name, one in self.sems.items()},
-        )
+    def scaled(self, sizes: Mapping[str, tuple[float, str]]) -> Measurement:
+        """The same with some numbers in other units.
+
+        Args:
+            sizes: By name, what a number is multiplied by, and its unit then.
+        """
+        size, unit = sizes.get(VALUE, (1.0, self.number.unit))
+        beside = tuple(one.scaled({VALUE: (size, unit)}) for one in self.beside)
+        scaled = {
+            name: replace(self.readings[name].times(size), unit=unit)
+            for name, (size, unit) in sizes.items()
+        }
+        return replace(self, readings={**self.readings, **scaled}, beside=beside)
 
 
 @dataclass(frozen=True)
@@ -126,7 +146,7 @@ class ObservedVariables:
                 rest.append(line)
         return found, "\n".join(rest)
 
-    def check(self, given: Mapping[str, Any], missing: str) -> dict[str, float] | str:
+    def check(self, given: Mapping[str, Any], missing: str) -> dict[str, float] | Missing:
         """The reported values as numbers, or why they are invalid.
 
         `missing` is the reason where there is none, with `{0}` in place of the name.
@@ -134,14 +154,15 @@ class ObservedVariables:
         values: dict[str, float] = {}
         for name, variable in self.variables.items():
             if name not in given:
-                return missing.format(name)
+                return Missing(missing.format(name), blameless=True)
             value = math.nan
             wanted: str | None = "a number"
             with suppress(TypeError, ValueError, OverflowError):
                 value = strict_number(given[name])
                 wanted = variable.mismatch(value)
             if wanted is not None:
-                return f"the environment's {name} is {given[name]!s:.100}, expected {wanted}"
+                reason = f"the environment's {name} is {given[name]!s:.100}, expected {wanted}"
+                return Missing(reason, blameless=True)
             values[name] = variable.nearest(value)
         return values
 
@@ -165,56 +186,60 @@ def measurement_of(objectives: Sequence[str]) -> str:
 
 
 def outcome(
-    value: Quantity | Unclear | str,
+    number: Quantity | Missing,
     output: str,
     seconds: float,
-    environment: Mapping[str, float] | str | None = None,
+    environment: Mapping[str, float] | Missing | None = None,
     left_behind: str = "",
-    constraints: ObservedConstraints = _UNCONSTRAINED,
+    others: Mapping[str, Quantity] | Missing = MappingProxyType({}),
     worker: str | None = None,
-    blameless: bool = False,
     what: str = MEASUREMENT,
 ) -> Measurement | Failure:
-    """A measurement if `value` is finite and all else is valid.
-
-    A string is a reason why there is none, which may be `blameless`. Messages say `what` it is.
-    """
-    unclear = False
-    if isinstance(value, str):
-        reason = value
-    elif isinstance(value, Unclear):
-        reason, blameless, unclear = value.reason, True, True
-        reason = reason if what == MEASUREMENT else f"{what}: {reason}"
-    elif math.isnan(value.value):
-        reason = f"{what} is NaN, expected a finite number"
-    elif math.isinf(value.value):
-        reason = f"{what} is infinite, expected a finite number"
-    elif isinstance(environment, str):
-        reason, blameless = environment, True
-    elif not 0.0 <= value.sem < math.inf:
-        reason = f"the standard error is {value.sem:g}, expected a finite number of at least 0"
-        blameless = True
+    """A measurement if `number` is finite and all else is there; messages say `what` it is."""
+    number = valid(number, what, blameless=False)
+    if isinstance(number, Missing):
+        missing = number
+    elif isinstance(environment, Missing):
+        missing = environment
     elif worker is not None and not worker.strip():
-        reason, blameless = "the worker has no name, expected `worker=NAME`", True
-    elif constraints.reason:
-        reason, blameless = constraints.reason, constraints.blameless
-        unclear = constraints.unclear
+        missing = Missing("the worker has no name, expected `worker=NAME`", blameless=True)
+    elif isinstance(others, Missing):
+        missing = others
     else:
-        return Measurement(
-            value.value,
-            seconds,
-            environment,
-            left_behind,
-            constraints.values,
-            value.sem,
-            storable(worker or "").strip()[:WORKER_CHARACTERS],
-            {VALUE: value.unit, **constraints.units} if value.text else {},
-            storable(value.text)[:REASON_CHARACTERS],
-            sems=constraints.sems,
-        )
-    reason = storable(reason)[:REASON_CHARACTERS]
+        readings = {name: _storable(one) for name, one in {VALUE: number, **others}.items()}
+        who = storable(worker or "").strip()[:WORKER_CHARACTERS]
+        return Measurement(readings, seconds, environment, left_behind, who)
+    reason = storable(missing.reason)[:REASON_CHARACTERS]
     output = storable(output)[-OUTPUT_CHARACTERS:].strip()
-    return Failure(reason, output, seconds, blameless, left_behind, unclear)
+    return Failure(reason, output, seconds, missing.blameless, left_behind, missing.unclear)
+
+
+def valid(number: Quantity | Missing, what: str, blameless: bool) -> Quantity | Missing:
+    """A number that can be used, or why there is none: an infinite one is the configuration's
+    fault.
+
+    Args:
+        number: The number, or why there is none.
+        what: What it is, in words.
+        blameless: Whether NaN says nothing about the configuration.
+    """
+    if isinstance(number, Missing):
+        return number.of(what) if number.unclear and what != MEASUREMENT else number
+    if math.isnan(number.value):
+        return Missing(f"{what} is NaN, expected a finite number", blameless)
+    if math.isinf(number.value):
+        return Missing(f"{what} is infinite, expected a finite number")
+    if not 0.0 <= number.sem < math.inf:
+        of = "" if what == MEASUREMENT else f" of {what}"
+        return Missing(
+            f"the standard error{of} is {number.sem:g}, expected a finite number of at least 0",
+            blameless=True,
+        )
+    return number
+
+
+def _storable(number: Quantity) -> Quantity:
+    return replace(number, text=storable(number.text)[:REASON_CHARACTERS])
 
 
 def positive(result: Measurement | Failure) -> Measurement | Failure:

@@ -2,35 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
 
 from surefoot.tune.definition.value_name import ValueName
-from surefoot.tune.measuring.printed_value import Unclear, json_document, keyed, named_value
-from surefoot.tune.measuring.quantity import Quantity
-
-
-@dataclass(frozen=True)
-class ObservedConstraints:
-    """Values of constraints, or why there is none of one of them.
-
-    Args:
-        values: Finite values by name; empty if one is missing.
-        reason: Why one is missing, in a line; empty if none is.
-        blameless: Whether that says nothing about the configuration.
-        units: Their printed units by name.
-        unclear: Whether numbers came, and the study file does not say which is the constraint.
-        sems: Standard errors by name, of those that were printed with one.
-    """
-
-    values: Mapping[str, float]
-    reason: str = ""
-    blameless: bool = False
-    units: Mapping[str, str] = field(default_factory=dict)
-    unclear: bool = False
-    sems: Mapping[str, float] = field(default_factory=dict)
+from surefoot.tune.measuring.measurement import valid
+from surefoot.tune.measuring.printed_value import json_document, keyed, named_value
+from surefoot.tune.measuring.quantity import Missing, Quantity, unclear
 
 
 def printed_constraints(
@@ -38,7 +15,7 @@ def printed_constraints(
     names: Mapping[str, ValueName | None],
     named: bool,
     objectives: Sequence[str] = (),
-) -> tuple[dict[str, Quantity | Unclear], str]:
+) -> tuple[dict[str, Quantity | Missing], str]:
     """The last number of each constraint, and the text without all of them.
 
     Args:
@@ -52,7 +29,7 @@ def printed_constraints(
     Returns:
         The numbers, or why they are unclear, of those that are there; and the rest of the text.
     """
-    found: dict[str, Quantity | Unclear] = {}
+    found: dict[str, Quantity | Missing] = {}
     document = json_document(text)
     rest = text
     for name, given in names.items():
@@ -70,59 +47,47 @@ def printed_constraints(
 
 
 def check_constraints(
-    names: Iterable[str], given: Mapping[str, Any], missing: str, objectives: Sequence[str] = ()
-) -> ObservedConstraints:
-    """The reported values as numbers, or why they are invalid.
+    names: Iterable[str],
+    given: Mapping[str, Quantity | Missing],
+    missing: str,
+    objectives: Sequence[str] = (),
+) -> dict[str, Quantity] | Missing:
+    """The reported values, or why one of them is invalid.
 
     An infinite value fails the configuration. A missing one, or NaN, is not its fault.
 
     Args:
         names: Names of the constraints.
-        given: Reported values, by name: numbers, or what was printed.
+        given: Reported values by name.
         missing: The reason where there is nothing, with `{0}` in place of the name.
         objectives: The names that are of objectives.
     """
-    values, units = {}, {}
-    sems: dict[str, float] = {}
+    found: dict[str, Quantity] = {}
     for name in names:
+        if name not in given:
+            return Missing(missing.format(name), blameless=True)
         what = f"the {'objective' if name in objectives else 'constraint'} {name}"
-        one = given.get(name)
-        if one is None:
-            return ObservedConstraints({}, missing.format(name), blameless=True)
-        if isinstance(one, Unclear):
-            reason = f"{what}: {one.reason}"
-            return ObservedConstraints({}, reason, blameless=True, unclear=True)
-        if isinstance(one, Quantity):
-            units[name] = one.unit
-            if not 0.0 <= one.sem < math.inf:
-                reason = (
-                    f"the standard error of {what} is {one.sem:g}, expected a finite number of at "
-                    "least 0"
-                )
-                return ObservedConstraints({}, reason, blameless=True)
-            sems |= {name: one.sem} if one.sem else {}
-        value = one.value if isinstance(one, Quantity) else float(one)
-        if not math.isfinite(value):
-            reason = f"{what} is {value:g}, expected a finite number"
-            return ObservedConstraints({}, reason, blameless=math.isnan(value))
-        values[name] = value
-    return ObservedConstraints(values, units=units, sems=sems)
+        one = valid(given[name], what, blameless=True)
+        if isinstance(one, Missing):
+            return one
+        found[name] = one
+    return found
 
 
-def _beside(text: str, name: str, named: bool, key: str) -> Quantity | Unclear | None:
+def _beside(text: str, name: str, named: bool, key: str) -> Quantity | Missing | None:
     """The number behind a name without `=` and `:`, which may be the measurement without a name."""
     numbers = [one.number for one in keyed(text, name) if isinstance(one.number, Quantity)]
     if not numbers:
         return None
     if named:
         return named_value(text, ValueName(name), key)
-    return Unclear(
+    return unclear(
         f"`{name} {numbers[-1].text}` has no `=`, so that it may be the measurement; expected "
         f"`{name}={numbers[-1].text}`, or `value` in [objective]"
     )
 
 
-def _assigned(text: str, name: str, named: bool) -> tuple[Quantity | Unclear | None, str]:
+def _assigned(text: str, name: str, named: bool) -> tuple[Quantity | Missing | None, str]:
     """The last number behind `name=` or `name:`, and the text without all of them."""
     there = [one for one in keyed(text, name) if one.assigned]
     rest, position = [], 0
@@ -134,10 +99,10 @@ def _assigned(text: str, name: str, named: bool) -> tuple[Quantity | Unclear | N
         return None, text
     last = there[-1]
     if last.number is None:
-        return Unclear(f"nothing behind `{name}{last.between}`, expected `{name}=NUMBER`"), text
+        return unclear(f"nothing behind `{name}{last.between}`, expected `{name}=NUMBER`"), text
     if not named and last.between == "= " and isinstance(last.number, Quantity):
         printed = last.number.text
-        return Unclear(
+        return unclear(
             f"`{name}= {printed}` may be a number of {name}, or {name} without one before the "
             f"measurement; expected `{name}={printed}`, or `value` in [objective]"
         ), text

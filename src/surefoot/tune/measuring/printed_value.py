@@ -12,12 +12,14 @@ from typing import Any
 from surefoot.tune.definition.value_name import ValueName
 from surefoot.tune.measuring.quantity import (
     Figure,
+    Missing,
     Quantity,
     first_quantity,
     is_spread,
     plain,
     quantities,
     sole,
+    unclear,
 )
 from surefoot.tune.measuring.replicates import robust_location
 
@@ -51,13 +53,6 @@ _SECONDS = {"d": 86400.0, "H": 3600.0, "h": 3600.0, "M": 60.0, "m": 60.0, "S": 1
 
 
 @dataclass(frozen=True)
-class Unclear:
-    """Why a number that was printed cannot be told from others, in a line, and what decides it."""
-
-    reason: str
-
-
-@dataclass(frozen=True)
 class Keyed:
     """A number behind a key.
 
@@ -69,7 +64,7 @@ class Keyed:
         end: Where the number ends.
     """
 
-    number: Quantity | Unclear | None
+    number: Quantity | Missing | None
     before: str
     between: str
     start: int
@@ -92,7 +87,7 @@ class Keyed:
 
 def printed_value(
     text: str, name: ValueName | None = None, apart: Sequence[str] = ()
-) -> Quantity | Unclear | None:
+) -> Quantity | Missing | None:
     """The measurement in a text.
 
     With a name it is the number that this names. Without one it is the number in the last line that
@@ -127,7 +122,7 @@ def printed_value(
     missing = ""
     for line in reversed(text.split("\n")):
         if (found := quantities(line)) and missing:
-            return Unclear(
+            return unclear(
                 f"no number in `{missing:.80}`, only before it: {_shown(found)}; expected one, or "
                 "`value` in [objective] that names one"
             )
@@ -158,7 +153,7 @@ def printed_samples(text: str) -> list[Quantity]:
 
 def named_value(
     text: str, name: ValueName, key: str = "objective.value"
-) -> Quantity | Unclear | None:
+) -> Quantity | Missing | None:
     """The number of a name in a text, the last one if it comes in several lines.
 
     Args:
@@ -178,11 +173,11 @@ def named_value(
         return with_number[""].number
     if len(with_number) > 1:
         labels = ", ".join(f"`{label} {name.text}`" for label in list(with_number)[:_SHOWN])
-        return Unclear(f"`{name.text}` is the end of {labels}; expected one of these in {key}")
+        return unclear(f"`{name.text}` is the end of {labels}; expected one of these in {key}")
     if with_number:
         return next(iter(with_number.values())).number
     if found:
-        return Unclear(f"nothing behind `{name.text}`, expected the number that {key} names")
+        return unclear(f"nothing behind `{name.text}`, expected the number that {key} names")
     return _not_there(text, name, key)
 
 
@@ -235,7 +230,7 @@ def split_worker(text: str) -> tuple[str | None, str]:
     return (found[-1] if found else None), _WORKER.sub("", text)
 
 
-def _only(found: Sequence[Quantity | Figure], where: str) -> Quantity | Unclear | None:
+def _only(found: Sequence[Quantity | Figure], where: str) -> Quantity | Missing | None:
     """The only number, or why there is not one."""
     if not found:
         return None
@@ -247,20 +242,20 @@ def _only(found: Sequence[Quantity | Figure], where: str) -> Quantity | Unclear 
         return duration if duration and "m" in first.text else _several_readings(first, where)
     names = [one.name for one in found if one.name]
     example = names[0] if names else "/mean ([0-9.]+)/"
-    return Unclear(
+    return unclear(
         f"several numbers in {where}: {_shown(found)}; expected one, or `value` in [objective] "
         f"that names one: a key, a path or a pattern, such as {_toml(example)}"
     )
 
 
-def _several_readings(one: Quantity | Figure, where: str) -> Unclear:
-    return Unclear(
+def _several_readings(one: Quantity | Figure, where: str) -> Missing:
+    return unclear(
         f"{one.text} in {where} has several readings, expected a number such as 1234.5, without "
         "separators"
     )
 
 
-def _first(rest: str, attached: bool) -> tuple[Quantity | Unclear | None, int]:
+def _first(rest: str, attached: bool) -> tuple[Quantity | Missing | None, int]:
     """The number at the beginning of a text, and its length; None if there is none.
 
     Not if another number follows it, which makes it a table or a number with a space in it.
@@ -277,13 +272,13 @@ def _first(rest: str, attached: bool) -> tuple[Quantity | Unclear | None, int]:
         second = first_quantity(rest[behind.end() :])
     if grouped or second is not None:
         end = max(behind.end() if behind else 0, one.end) + (second.end if second else 4)
-        return Unclear(f"several numbers behind it: {rest.strip()}; expected one"), end
+        return unclear(f"several numbers behind it: {rest.strip()}; expected one"), end
     return one, one.end
 
 
 def _by_pattern(
     text: str, pattern: re.Pattern[str], name: ValueName, key: str
-) -> Quantity | Unclear | None:
+) -> Quantity | Missing | None:
     pattern = re.compile(plain(pattern.pattern), pattern.flags)
     found = [match[1] or "" for match in pattern.finditer(text)]
     if not found:
@@ -291,12 +286,12 @@ def _by_pattern(
     one = sole(found[-1])
     if one is not None:
         return one
-    return _duration(found[-1].strip()) or Unclear(
+    return _duration(found[-1].strip()) or unclear(
         f"the group of {key} is {found[-1]!r:.100}, expected one number"
     )
 
 
-def _by_path(document: Any, name: ValueName, key: str) -> Quantity | Unclear:
+def _by_path(document: Any, name: ValueName, key: str) -> Quantity | Missing:
     value = document
     steps = (name.text,) if isinstance(document, dict) and name.text in document else name.path
     for step in steps:
@@ -304,25 +299,25 @@ def _by_path(document: Any, name: ValueName, key: str) -> Quantity | Unclear:
             value = value[step if isinstance(value, dict) else int(step)]
         except (LookupError, TypeError, ValueError):
             known = _listed([one.name for one in _numbers(document) if one.name])
-            return Unclear(f"no {name.text} in the JSON output, expected one of {known} in {key}")
+            return unclear(f"no {name.text} in the JSON output, expected one of {known} in {key}")
     if isinstance(value, list) and value:
         samples = [found for one in value if (found := _json_number(one)) is not None]
         if len(samples) == len(value):
             measured = _replicates(samples)
-            return measured if isinstance(measured, Unclear) else replace(measured, text=name.text)
+            return measured if isinstance(measured, Missing) else replace(measured, text=name.text)
     one = _json_number(value)
     if one is None:
-        return Unclear(f"{name.text} in the JSON output is {value!r:.100}, expected a number")
+        return unclear(f"{name.text} in the JSON output is {value!r:.100}, expected a number")
     return one
 
 
-def _not_there(text: str, name: ValueName, key: str) -> Unclear | None:
+def _not_there(text: str, name: ValueName, key: str) -> Missing | None:
     found = [one for line in text.split("\n")[-_LINES:] for one in quantities(line)]
     if not found:
         return None
     names = list(dict.fromkeys(one.name for one in found if one.name))
     has = f"; there are {_listed(names)}" if names else ""
-    return Unclear(f"no {name.text} on standard output, which {key} names{has}")
+    return unclear(f"no {name.text} on standard output, which {key} names{has}")
 
 
 def json_document(text: str) -> Any:
@@ -382,13 +377,13 @@ def _samples(line: str) -> list[Quantity]:
     return [] if is_other or not can_convert else samples
 
 
-def _replicates(samples: Sequence[Quantity]) -> Quantity | Unclear:
+def _replicates(samples: Sequence[Quantity]) -> Quantity | Missing:
     """The measurement by samples, in the unit of the first."""
     unit, values = samples[0].unit, []
     for one in samples:
         if (same := one.into(unit)) is None:
             first = f"in {unit}" if unit else "without a unit"
-            return Unclear(f"samples {first} and in {one.unit}, expected one unit")
+            return unclear(f"samples {first} and in {one.unit}, expected one unit")
         values.append(same.value)
     measured = of_replicates(values)
     text = " ".join(one.text for one in samples)

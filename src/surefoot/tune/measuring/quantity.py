@@ -129,6 +129,20 @@ class Quantity:
     start: int = field(default=0, repr=False, compare=False)
     end: int = field(default=0, repr=False, compare=False)
 
+    def __str__(self) -> str:
+        """The number with its error and its unit, in six digits.
+
+        Example:
+            >>> str(Quantity(12.5, 0.4, "ms")), str(Quantity(3.0))
+            ('12.5 ± 0.4 ms', '3')
+        """
+        error = f" ± {self.sem:g}" if self.sem else ""
+        return f"{self.value:g}{error} {self.unit}".rstrip()
+
+    def times(self, size: float) -> Quantity:
+        """The same number in a unit of which it has `size` times as many."""
+        return replace(self, value=scaled(self.value, size), sem=scaled(self.sem, size))
+
     def into(self, unit: str) -> Quantity | None:
         """The same in another unit, which is its own if it has none; None if it has no such one.
 
@@ -139,7 +153,7 @@ class Quantity:
         size = factor(self.unit or unit, unit)
         if size is None:
             return None
-        return replace(self, value=scaled(self.value, size), sem=scaled(self.sem, size), unit=unit)
+        return replace(self.times(size), unit=unit)
 
     def limit_in(self, declared: str) -> float | None:
         """The number of a limit in the unit of what it limits; None if it cannot be converted.
@@ -153,6 +167,31 @@ class Quantity:
         size, unit = into_declared(self.unit.removesuffix(UNSURE), declared)
         known = size is not None and unit == declared
         return scaled(self.value, size) if known else None  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Missing:
+    """Why there is no number.
+
+    Args:
+        reason: The reason, in one line.
+        blameless: Whether it says nothing about the configuration.
+        unclear: Whether numbers came, and the study file does not say which is meant, or how it is
+            converted to the study's unit.
+    """
+
+    reason: str
+    blameless: bool = False
+    unclear: bool = False
+
+    def of(self, what: str) -> Missing:
+        """The same, of what the number would be."""
+        return replace(self, reason=f"{what}: {self.reason}")
+
+
+def unclear(reason: str) -> Missing:
+    """Why a number that was printed cannot be told from others, and what decides it."""
+    return Missing(reason, blameless=True, unclear=True)
 
 
 @dataclass(frozen=True)

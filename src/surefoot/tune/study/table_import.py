@@ -15,23 +15,28 @@ from typing import Any
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from surefoot.integrations.optuna import (
-    CONSTRAINTS,
     ENVIRONMENT,
     STANDARD_ERROR,
-    STANDARD_ERRORS,
     TIME,
     WORKER,
 )
 from surefoot.tune.definition.environment import Variable
 from surefoot.tune.definition.parameters import value_of, written
 from surefoot.tune.definition.study_file import StudyFile
-from surefoot.tune.measuring.quantity import plain_number
+from surefoot.tune.measuring.quantity import Quantity, plain_number
 from surefoot.tune.plain_text import shown, storable
 from surefoot.tune.study.known_trials import new_rows
 from surefoot.tune.study.opened_study import create_study
 from surefoot.tune.study.pairing import PAIRED
 from surefoot.tune.study.tables import FORMULA, check_cells, read_table
-from surefoot.tune.study.trial_attributes import FAILURE, IMPORTED, SECONDS, UNITS, study_units
+from surefoot.tune.study.trial_attributes import (
+    FAILURE,
+    IMPORTED,
+    SECONDS,
+    UNITS,
+    attributes_of_others,
+    study_units,
+)
 from surefoot.tune.study.trial_rows import add_finished
 from surefoot.types import InvalidInput
 
@@ -296,18 +301,17 @@ class _Row:
                 raise self._wrong(DURATION, seconds, "a duration of at least 0")
         if (error := self._error(ERROR)) is not None:
             attributes[STANDARD_ERROR] = error
-        errors = {name: self._error(f"{ERROR}_{name}") for name in self.table.constraints}
-        if sems := {name: one for name, one in errors.items() if one is not None}:
-            attributes[STANDARD_ERRORS] = sems
         if worker := self._text(WHO):
             attributes[WORKER] = storable(_unquoted(worker))
         if self.begun() is None:
             attributes[TIME] = None  # when it was imported says nothing about it
-        limited = {name: self._cell(index) for name, index in self.table.constraints.items()}
-        if any(limited.values()):
-            attributes[CONSTRAINTS] = {
-                name: self._number(name, cell) for name, cell in limited.items() if cell
+        attributes |= attributes_of_others(
+            {
+                name: Quantity(self._number(name, cell), self._error(f"{ERROR}_{name}") or 0.0)
+                for name, index in self.table.constraints.items()
+                if (cell := self._cell(index))
             }
+        )
         if not measured:
             reason = storable(_unquoted(self._text(FAILED)))
             attributes[FAILURE] = reason or "no value in the table"

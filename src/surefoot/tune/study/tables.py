@@ -92,8 +92,8 @@ def trial_table(state: StudyState) -> tuple[list[dict[str, Any]], list[str]]:
 
     def row(trial: FrozenTrial) -> dict[str, Any]:
         known = record_of(trial)
-        environment, constraints = known["environment"] or {}, known["constraints"] or {}
-        sems = known["sems"] or {}
+        environment = known["environment"] or {}
+        others, errors = known["constraints"] or {}, known["sems"] or {}
         return {
             "number": trial.number,
             "state": "interrupted" if is_interrupted(trial) else trial.state.name.lower(),
@@ -101,11 +101,11 @@ def trial_table(state: StudyState) -> tuple[list[dict[str, Any]], list[str]]:
             **{f"environment_{name}": environment.get(name) for name in variables},
             "value": trial.value if trial.state == TrialState.COMPLETE else None,
             **(measured_in_pair(trial) if study_file.scheme.companion != "none" else {}),
-            **{f"objective_{name}": constraints.get(name) for name in study_file.scheme.further},
-            **{f"constraint_{name}": constraints.get(name) for name in study_file.constraints},
+            **{f"objective_{name}": others.get(name) for name in study_file.scheme.further},
+            **{f"constraint_{name}": others.get(name) for name in study_file.constraints},
             "weight": weights.get(trial.number),
             "sem": known["sem"],
-            **{f"sem_{name}": sems.get(name) for name in study_file.reported},
+            **{f"sem_{name}": errors.get(name) for name in study_file.reported},
             **{name: known[name] for name in ("worker", "failure")},
             "start": trial_start(trial),
             "seconds": known["seconds"],

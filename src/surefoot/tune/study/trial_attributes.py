@@ -17,6 +17,7 @@ from surefoot.integrations.optuna import (
     TIME,
     WORKER,
 )
+from surefoot.tune.measuring.quantity import Quantity
 from surefoot.tune.plain_text import storable
 
 OWNER = "surefoot:process"
@@ -101,10 +102,22 @@ def trial_sem(trial: FrozenTrial) -> float | None:
     return None
 
 
-def trial_sems(trial: FrozenTrial | Trial) -> dict[str, float]:
-    """Standard errors of a trial's constraints and further objectives, by name."""
+def trial_others(trial: FrozenTrial | Trial) -> dict[str, Quantity]:
+    """What a trial has measured of further objectives and constraints, by name."""
     recorded = trial.user_attrs.get(STANDARD_ERRORS)
-    return dict(recorded) if isinstance(recorded, dict) else {}
+    errors = recorded if isinstance(recorded, dict) else {}
+    return {
+        name: Quantity(one, errors.get(name, 0.0)) for name, one in trial_constraints(trial).items()
+    }
+
+
+def attributes_of_others(others: Mapping[str, Quantity]) -> dict[str, Any]:
+    """The attributes of a trial from which `trial_others` reads these."""
+    errors = {name: one.sem for name, one in others.items() if one.sem}
+    return {
+        **({CONSTRAINTS: {name: one.value for name, one in others.items()}} if others else {}),
+        **({STANDARD_ERRORS: errors} if errors else {}),
+    }
 
 
 def trial_worker(trial: FrozenTrial) -> str | None:
@@ -115,6 +128,7 @@ def trial_worker(trial: FrozenTrial) -> str | None:
 
 def record_of(trial: FrozenTrial) -> dict[str, Any]:
     """What is recorded of a trial's measurement beside its value; None for what it has none of."""
+    others = trial_others(trial)
     return {
         "sem": trial_sem(trial),
         "worker": trial_worker(trial),
@@ -122,7 +136,7 @@ def record_of(trial: FrozenTrial) -> dict[str, Any]:
         "failure": failure_reason(trial) or None,
         "environment": trial_environment(trial) or None,
         "constraints": trial_constraints(trial) or None,
-        "sems": trial_sems(trial) or None,
+        "sems": {name: one.sem for name, one in others.items() if one.sem} or None,
     }
 
 

@@ -16,11 +16,9 @@ from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
 from surefoot.integrations.optuna import (
     BLAMELESS,
-    CONSTRAINTS,
     ENVIRONMENT,
     INTERRUPTED,
     STANDARD_ERROR,
-    STANDARD_ERRORS,
     WORKER,
     SearchSpace,
     SurefootSampler,
@@ -51,6 +49,7 @@ from surefoot.tune.study.trial_attributes import (
     RACE,
     SECONDS,
     UNITS,
+    attributes_of_others,
     is_round,
     study_units,
 )
@@ -245,10 +244,7 @@ class StudyTrials:
         if isinstance(result, Measurement):
             if result.environment is not None:
                 attributes[ENVIRONMENT] = dict(result.environment)
-            if result.constraints:
-                attributes[CONSTRAINTS] = dict(result.constraints)
-            if result.sems:
-                attributes[STANDARD_ERRORS] = dict(result.sems)
+            attributes |= attributes_of_others(result.others)
             if result.sem or STANDARD_ERROR in trial.user_attrs:
                 attributes[STANDARD_ERROR] = result.sem
             if result.ended_early:
