@@ -221,7 +221,8 @@ def test_standard_errors_are_recorded_shown_and_used(write_study):
         assert sorted({run.sem for pair in record.pairs for run in pair.values()}) == [0.01, 3.0]
         assert comparing(path).result(record.pairs) == first
         pairs = [
-            {k: run.having(run.value, 0.0) for k, run in pair.items()} for pair in record.pairs
+            {k: run.measuring(replace(run.number, sem=0.0)) for k, run in pair.items()}
+            for pair in record.pairs
         ]
         assert comparing(path).result(pairs).probability != first.probability
 
