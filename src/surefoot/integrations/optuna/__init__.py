@@ -19,6 +19,7 @@ with extra("optuna"):
     from surefoot.integrations.optuna.search_space import SearchSpace
 
 if TYPE_CHECKING:
+    from surefoot.integrations.optuna.annotation import annotated
     from surefoot.integrations.optuna.environment import StudyEnvironment
     from surefoot.integrations.optuna.front import Front, ParetoPoint
     from surefoot.integrations.optuna.multi_objective import MultiObjectiveBelief, belief
@@ -51,6 +52,7 @@ __all__ = [
     "StudyEnvironment",
     "StudyRecommendation",
     "SurefootSampler",
+    "annotated",
     "belief",
 ]
 _HOMES = {
@@ -64,6 +66,7 @@ _HOMES = {
     "StudyEnvironment": "environment",
     "StudyRecommendation": "predictions",
     "SurefootSampler": "sampler",
+    "annotated": "annotation",
     "belief": "multi_objective",
 }
 # Imported on first use, so that a program starts without loading torch.
