@@ -43,8 +43,8 @@ nginx: single measurements of random configurations of {cloud} knobs, whose held
 median of at least {well} measurements of others.
 
 `SingleTaskGP` has BoTorch's defaults, or a Matérn-5/2 kernel with the same lengthscale prior;
-relevance pursuit the same Matérn kernel, in {pursuits} runs at most. The robust conjugate process is
-that of the scoreboard. A dash was not run, or not timed.
+relevance pursuit the same Matérn kernel, in {pursuits} runs at most. The robust conjugate process
+is that of the scoreboard. A dash was not run, or not timed.
 
 Run {date} on {cores} cores, CPU, one thread, the machine shared with other work. {versions}.
 """
