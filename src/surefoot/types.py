@@ -240,7 +240,7 @@ class Recommendation:
 
     @property
     def rows(self) -> dict[str, Any]:
-        """What a person wants to see of it, by name."""
+        """Rows of a table about the recommendation, by name."""
         value = "value" if self.estimand == "location" else self.estimand
         return {
             "configuration": self.params or self.point,
@@ -294,7 +294,7 @@ class Constraint:
 
     @property
     def role(self) -> Role:
-        """Its role, "constraint"."""
+        """Role of a constraint."""
         return "constraint"
 
     @property
@@ -338,7 +338,7 @@ class Objective:
 
     @property
     def role(self) -> Role:
-        """Its role, "objective"."""
+        """Role of an objective."""
         return "objective"
 
     @property
@@ -361,7 +361,7 @@ class Watched:
 
     @property
     def role(self) -> Role:
-        """Its role, "watched"."""
+        """Role of a watched outcome."""
         return "watched"
 
 

@@ -132,7 +132,7 @@ class Belief:
 
     @property
     def rows(self) -> dict[str, Any]:
-        """What a person wants to see of the measurements and their noise, by name."""
+        """Rows of a table about the measurements and their noise, by name."""
         fitted, weights = self.hyperparameters, self.weights
         outliers = int((weights < OUTLIER_WEIGHT).sum())
         noise = fitted.noise**0.5 * fitted.scale

@@ -116,7 +116,7 @@ class RewardFunctional(Protocol):
 
     @property
     def name(self) -> Estimand:
-        """Its name."""
+        """Name of the estimand."""
         ...
 
     def values(self, function: Tensor, scales: Scales) -> Tensor:

@@ -190,7 +190,7 @@ class Process:
 
     @cached_property
     def _columns(self) -> Tensor:
-        """What is solved, and sums of the rows of the inverse (..., n, 2)."""
+        """Solutions and sums of the rows of the inverse (..., n, 2)."""
         return torch.stack([self.solved, self.inverse.sum(-1)], -1)
 
     @cached_property

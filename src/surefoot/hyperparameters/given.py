@@ -78,7 +78,7 @@ class GivenHyperparameters:
     def alternative(
         self, fitted: Fitted, data: TrainingData
     ) -> tuple[GivenHyperparameters, Fitted]:
-        """What is given: there is no alternative."""
+        """The given hyperparameters: there is no alternative."""
         return self, fitted
 
     def uncertainty(self, fitted: Fitted, data: TrainingData) -> Uncertainty:

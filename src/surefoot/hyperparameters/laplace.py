@@ -69,7 +69,7 @@ class PosteriorMode:
 
     @property
     def optimum(self) -> LocalOptimum:
-        """Its parameters, without the evidence."""
+        """Parameters of the optimum, without the evidence."""
         return LocalOptimum(
             self.model, self.dof, self.shift, self.weights, self.bound, self.evidence.nu
         )

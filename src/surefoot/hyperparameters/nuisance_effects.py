@@ -43,7 +43,7 @@ class NuisanceEffect(Protocol):
 
     @property
     def name(self) -> str:
-        """Its name, one of `EFFECTS`."""
+        """Name of the effect, one of `EFFECTS`."""
         ...
 
     @property

@@ -140,7 +140,7 @@ class WhereSafe:
         state: PolicyState,
         told: Told,
     ) -> Location:
-        """That of the policy, but one of those that extend the safe set where it is known well."""
+        """The choice of the policy, or where the safe set is known well one that extends it."""
         location = policy.choose(belief, among, state)
         if among is None or belief.round % _KNOWN_EVERY == 0:
             return location

@@ -22,7 +22,7 @@ class EncodedParameter(Protocol):
 
     @property
     def columns(self) -> list[int]:
-        """Its coordinates."""
+        """Coordinates of the parameter."""
 
     def encode(self, value: Any) -> Tensor | None:
         """The coordinates (columns,) of a value, None if the parameter cannot have it."""
@@ -106,7 +106,7 @@ class EncodedOptional:
 
     @classmethod
     def of(cls, scale: Scale, special: tuple[float, ...], first: int) -> EncodedOptional:
-        """Its coordinates begin with `first`."""
+        """Encoding of a parameter whose coordinates begin with `first`."""
         positions = scale.levels
         isolated = len(positions) > 0
         if not isolated:

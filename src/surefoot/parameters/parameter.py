@@ -305,7 +305,7 @@ def is_same(value: Any, choice: Any) -> bool:
 
 
 def _identity(value: Any) -> tuple[Any, Any]:
-    """What is equal for two values if and only if they are the same, as `is_same` says."""
+    """Key that is equal for two values if and only if they are the same, as `is_same` says."""
     if is_number(value):
         return Real, value if value == value else "NaN"
     return (str if isinstance(value, str) else type(value)), value

@@ -328,7 +328,7 @@ class Space:
 
 
 def _mismatch_of_choice(one: Comparison, parameter: Choice) -> str:
-    """What is wrong with a comparison of a category, empty if nothing is."""
+    """The fault of a comparison of a category, empty if there is none."""
     choices = parameter.choices
     if one.operator in ORDERED:
         if not all(map(is_number, (*choices, *one.values))):
@@ -342,7 +342,7 @@ def _mismatch_of_choice(one: Comparison, parameter: Choice) -> str:
 
 
 def _mismatch_of_number(one: Comparison, number: Number) -> str:
-    """What is wrong with a comparison of a number, empty if nothing is."""
+    """The fault of a comparison of a number, empty if there is none."""
     low, high = number.low, number.high
     for value in one.values:
         if not is_number(value):

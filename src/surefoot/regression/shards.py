@@ -45,7 +45,7 @@ class Shards:
         self.losses = 0  # of workers, so far
 
     def __getstate__(self) -> dict[str, Any]:
-        """What workers are made from: a copy has workers of its own, which know nothing yet."""
+        """State of a copy, whose workers are its own and know nothing yet."""
         state = vars(self) | {"_waiting": [], "losses": self.losses + 1}
         for name in ("_workers", "_running"):
             state.pop(name, None)
@@ -113,7 +113,7 @@ class Shards:
 
 
 def _part(arms: Arms, first: int, last: int, kernel: Kernel) -> Part:
-    """What a worker starts from; a view of the coordinates would be sent with all of them."""
+    """State that a worker starts from; a view of the coordinates would be sent with all of them."""
     part = arms.part(first, last, arms.storage.storage)  # type: ignore[attr-defined]
     object.__setattr__(part, "points", part.points.clone())
     return part, first, kernel

@@ -49,7 +49,7 @@ class Checked:
     result: Measurement | Failure
 
     def lines(self) -> list[str]:
-        """What was measured and read, a line each."""
+        """Lines about what was measured and read."""
         result, units = self.result, self.study_file.units
         given = ", ".join(f"{name}={value}" for name, value in self.setting.params.items())
         lines = [f"{self.setting.name}: {given}"]

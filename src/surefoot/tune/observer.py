@@ -61,7 +61,7 @@ class NewTrials:
         self._new()
 
     def look(self) -> list[FrozenTrial]:
-        """What is new in the study, in order of the ends; `state` is the study."""
+        """New trials of the study, in order of their ends; `state` is the study."""
         self.state = self._trials.opened.state()
         return sorted(self._new(), key=lambda trial: trial.datetime_complete or datetime.min)
 

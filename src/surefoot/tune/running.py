@@ -154,7 +154,7 @@ def run(
 
 
 def _resumed(trials: StudyTrials, before: StudyState) -> str:
-    """What an earlier run has left, in words; empty where there was none."""
+    """Remains of an earlier run, in words; empty where there was none."""
     running = any(trial.state == TrialState.RUNNING for trial in before.trials)
     lost = trials.interrupt_lost() if running else []
     finished = before.finished

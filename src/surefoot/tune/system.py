@@ -1,4 +1,4 @@
-"""What operating systems do in ways of their own: locks, births of processes, closed terminals.
+"""Differences between operating systems: locks, births of processes, closed terminals.
 
 Linux, macOS and Windows have a lock and know when a process began. Only the first two can measure:
 the processes of a command are started and ended by a script of its own, `measuring/supervisor.py`.

@@ -102,7 +102,7 @@ def _sampler_of(study: Study, sampler: SurefootSampler | None) -> SurefootSample
 def _rows(
     part: StudyBelief, trials: Sequence[FrozenTrial], environment: StudyEnvironment | None
 ) -> list[dict[str, float]]:
-    """What a model says of trials that are in it."""
+    """Predictions and weights of trials that are in a model."""
     if not trials:
         return []
     under = None

@@ -46,7 +46,7 @@ class ParetoPoint:
 
     @property
     def rows(self) -> dict[str, Any]:
-        """What a person wants to see of it, by name."""
+        """Rows of a table about the point, by name."""
         ends = {n: value_text(v, self.lower[n], self.upper[n]) for n, v in self.values.items()}
         chances = {"probability to be optimal": f"{self.probability:.0%}"}
         if self.feasibility < 1.0:
@@ -93,7 +93,7 @@ class Front:
 
     @property
     def _lines(self) -> dict[str, str]:
-        """What a person wants to see of each point, by its trials."""
+        """Rows of a table about each point, by its trials."""
         lines = {}
         for one in self:
             shown = [f"{name} {text}" for name, text in one.rows.items() if isinstance(text, str)]

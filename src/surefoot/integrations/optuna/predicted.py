@@ -1,4 +1,4 @@
-"""What is predicted of a configuration: its value, or a risk of it over an environment."""
+"""The quantity predicted of a configuration: its value, or a risk of it over an environment."""
 
 from __future__ import annotations
 

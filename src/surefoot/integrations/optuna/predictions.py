@@ -36,7 +36,7 @@ class StudyRecommendation:
 
     @property
     def rows(self) -> dict[str, Any]:
-        """What a person wants to see of it, by name."""
+        """Rows of a table about the recommendation, by name."""
         value = "value" if self.estimand == "location" else self.estimand
         return {
             "configuration": self.params,

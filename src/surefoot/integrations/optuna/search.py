@@ -131,7 +131,7 @@ class AtLevel(Subject):
 def subject_of(
     environment: StudyEnvironment | None, risk: Risk | None, fidelity: Mapping[str, Fidelity] | None
 ) -> Subject:
-    """What a trial measures, from the arguments of a sampler.
+    """The subject of a trial's measurement, from the arguments of a sampler.
 
     Raises:
         InvalidInput: If they are of the wrong kind, or do not go together.

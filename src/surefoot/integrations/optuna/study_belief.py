@@ -387,7 +387,7 @@ class StudyBelief:
         return StudyRecommendation(known, *interval, chance, feasible, what)
 
     def preference(self, one: StudyRecommendation) -> tuple[float, float]:
-        """What orders configurations: feasibility, then the predicted value.
+        """Key that orders configurations: feasibility, then the predicted value.
 
         Args:
             one: A configuration, as `assess` predicts it.

@@ -89,7 +89,7 @@ class OfTrials:
         """There are no rules."""
 
     def check_guess(self, guess: Mapping[str, Any]) -> None:
-        """Its names are those of the trials, once there are any."""
+        """Check that a guess names parameters of the trials, once there are any."""
 
 
 StudySpace = Declared | OfTrials

@@ -465,7 +465,7 @@ class StudyTracker:
         )
 
     def _place_of_running(self, trial: FrozenTrial) -> Place | None:
-        """What a running trial measures, None while that is not known completely."""
+        """The place that a running trial measures, None while it is not known completely."""
         reserved, reserved_z = read_reservation(trial, self.encoding.distributions)
         params = reserved | trial.params
         point = self.encoding.encode(params) if params else None
@@ -489,5 +489,5 @@ class StudyTracker:
 
 
 def _content(trial: FrozenTrial) -> tuple[Any, ...]:
-    """What tells a finished trial from one of another study."""
+    """Content that tells a finished trial from one of another study."""
     return trial.state, repr(trial.values), repr(trial.params)

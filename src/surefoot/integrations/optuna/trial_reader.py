@@ -39,7 +39,7 @@ _SAME = 1e-9  # of the unit cube; a storage may round numbers
 
 @dataclass(frozen=True)
 class Place:
-    """What is measured: an encoded configuration (dx,) and an environment (dz,), if any."""
+    """A place of a measurement: an encoded configuration (dx,) and an environment (dz,), if any."""
 
     point: Tensor
     z: Tensor | None
@@ -75,7 +75,7 @@ class Reading:
 
     @property
     def numbers(self) -> list[int]:
-        """Its number, for each of its values."""
+        """Number of the trial, for each of its values."""
         return [self.trial.number for one in self.measurements if OBJECTIVE in one.values]
 
     @property

@@ -1,4 +1,4 @@
-"""What a study answers to those who measure it: as lines for a shell, and as JSON."""
+"""Answers of a study to those who measure it: as lines for a shell, and as JSON."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Asked:
 
     @property
     def line(self) -> str:
-        """Its id and `name=value` for each parameter, quoted for a shell."""
+        """The id and `name=value` for each parameter, quoted for a shell."""
         values = {**self.params, **self.environment}
         return " ".join([str(self.id), *(shlex.quote(f"{n}={v}") for n, v in values.items())])
 
@@ -181,7 +181,7 @@ class Prediction:
 
     @property
     def rows(self) -> dict[str, Any]:
-        """What a person wants to see of it, by name."""
+        """Rows of a table about the answer, by name."""
         several = {
             name: f"{value_text(one.value, one.lower, one.upper)} {self.of[name]}".rstrip()
             for name, one in self.objectives.items()

@@ -157,7 +157,7 @@ class Contents(Section):
 
     @cached_property
     def scheme(self) -> Scheme:
-        """What a trial measures."""
+        """The subject of a trial's measurement."""
         direction = self.study.direction
         if self.objectives:
             return of_several(self.objectives)
@@ -170,7 +170,7 @@ class Contents(Section):
         return Scheme(direction) if self.pairing is None else beside(direction, self.pairing)
 
     def _at(self, *keys: str) -> Iterator[tuple[str, Any]]:
-        """What the file has at some keys, each of which may be one of every line of a table."""
+        """Contents of the file at some keys, each of which may be one of every line of a table."""
         for key in keys:
             table, _, name = key.partition(".")
             part = getattr(self, table)

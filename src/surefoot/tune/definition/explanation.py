@@ -1,4 +1,4 @@
-"""What is wrong with a study file, and what to write instead, in one line."""
+"""Faults of a study file, and what to write instead, in one line."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _TABLES = ("study", "objective", "confirm", "repeats", "pairing", "stop")  # who
 
 
 def without_quotes(text: str, where: str) -> str:
-    """What to write if the line of an error has wrong quotes; empty if it has not."""
+    """Correction of a line with wrong quotes; empty if it has none."""
     line = re.match(r"line (\d+)", where)
     lines = text.splitlines()
     there = lines[int(line[1]) - 1] if line and int(line[1]) <= len(lines) else ""

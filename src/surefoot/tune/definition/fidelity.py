@@ -63,7 +63,7 @@ class FidelitySection(Section):
 
     @property
     def quantity(self) -> tuple[str, LevelsSection]:
-        """What the levels are of, and these."""
+        """Name of the fidelity, and its levels."""
         return next(iter(self.__pydantic_extra__.items()))
 
     def describe(self) -> RiskDescription:

@@ -140,7 +140,7 @@ class NumberParameter(ParameterSection):
         raise InvalidKey(key, f"got {shown(value)}, expected {described(self, self.whole)}")
 
     def distribution(self) -> FloatDistribution | IntDistribution:
-        """Its scale, without the special values."""
+        """Distribution of the scale, without the special values."""
         return FloatDistribution(self.low, self.high, log=self.log, step=self.step)
 
     def examples(self) -> list[Any]:
@@ -164,7 +164,7 @@ class IntParameter(NumberParameter):
     )
 
     def distribution(self) -> FloatDistribution | IntDistribution:
-        """Its scale, without the special values."""
+        """Distribution of the scale, without the special values."""
         return IntDistribution(self.low, self.high, log=self.log, step=self.step or 1)
 
 
@@ -218,7 +218,7 @@ class CategoricalParameter(ParameterSection):
         return self
 
     def distribution(self) -> BaseDistribution:
-        """Its choices."""
+        """Distribution of the choices."""
         return CategoricalDistribution(self.choices)
 
     def examples(self) -> list[Any]:

@@ -129,13 +129,13 @@ class ObjectiveSection(Section):
 
     @property
     def commands(self) -> dict[str, str | None]:
-        """Its command lines by key of the study file, None where there is none."""
+        """Command lines by key of the study file, None where there is none."""
         names = ("command", "setup", "teardown")
         return {f"objective.{name}": getattr(self, name) for name in names}
 
     @cached_property
     def templates(self) -> dict[str, CommandTemplate]:
-        """Those of its command lines that there are, split into arguments, by key.
+        """Command lines that there are, split into arguments, by key.
 
         Raises:
             InvalidCommand: If one cannot be split.

@@ -43,7 +43,7 @@ _IN_EACH = "expected it there for each of them"
 
 @dataclass(frozen=True)
 class Scheme:
-    """What a trial measures; by default the value of its configuration, alone.
+    """The subject of a trial's measurement; by default the value of its configuration, alone.
 
     Args:
         goal: What is optimised, in words.

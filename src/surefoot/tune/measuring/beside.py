@@ -32,7 +32,7 @@ class Level(NamedTuple):
 
 @dataclass(frozen=True)
 class Companion:
-    """What a configuration is measured beside.
+    """The companion that a configuration is measured beside.
 
     Args:
         params: The companion, as values by parameter name.
@@ -97,7 +97,7 @@ class Companion:
         return replace(own, seconds=seconds, left_behind=left, beside=tuple(beside))
 
     def level(self, measured: Sequence[float]) -> Level:
-        """Its level in measurements, or in the known ones where it was not measured again."""
+        """Level of the companion in measurements, or in the known ones where there are none."""
         beside = [*measured] or [*self.known]
         if self.reference > 0.0 and min(beside) > 0.0:
             value = math.exp(math.fsum(map(math.log, beside)) / len(beside))

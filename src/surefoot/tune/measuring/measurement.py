@@ -66,7 +66,7 @@ class Measurement:
 
     @property
     def others(self) -> dict[str, Quantity]:
-        """What was read of further objectives and constraints, by name."""
+        """Readings of further objectives and constraints, by name."""
         return {name: one for name, one in self.readings.items() if name != VALUE}
 
     @property

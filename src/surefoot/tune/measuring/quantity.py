@@ -311,7 +311,7 @@ def into_declared(unit: str, declared: str) -> tuple[float | None, str]:
 
 
 def _read(line: str, match: re.Match[str], named: int = 0) -> tuple[Quantity | Figure | None, int]:
-    """What a token is, None for a word, and where the next one may begin.
+    """Quantity or figure of a token, None for a word, and where the next one may begin.
 
     Args:
         line: The line.

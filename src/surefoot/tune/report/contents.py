@@ -95,7 +95,7 @@ class EnvironmentView:
 
     @property
     def plural(self) -> str:
-        """What the points are called."""
+        """Plural noun for the points."""
         return "levels" if self.is_fidelity else "environments"
 
 

@@ -112,7 +112,7 @@ def _measured(number: int) -> str:
 
 
 def _properties(failed: Sequence[dict[str, Any]]) -> Iterator[_Property]:
-    """What all failed configurations have: a value of a parameter, or an end of its range."""
+    """Values of parameters, or ends of ranges, that all failed configurations share."""
     names = [name for name in failed[0] if all(name in params for params in failed)]
     for name in names:
         values = [params[name] for params in failed]

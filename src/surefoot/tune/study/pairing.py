@@ -254,7 +254,7 @@ def companion_of(trial: FrozenTrial | Trial) -> Companion | None:
 
 
 def measured_in_pair(trial: FrozenTrial) -> dict[str, float | None]:
-    """What a trial measured, and its companion, in the mean; of both None where there is none."""
+    """Value of a trial and mean of its companion; of both None where there is none."""
     if trial.state != TrialState.COMPLETE:
         return dict.fromkeys(PAIRED)
     pair, companion = trial.user_attrs.get(PAIR), companion_of(trial)

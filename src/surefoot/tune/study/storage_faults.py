@@ -1,4 +1,4 @@
-"""What is wrong with a storage that fails, by the codes of its error, and what to do about it."""
+"""Faults of a storage, by the codes of its error, and what to do about them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Fault:
-    """What an error says of a storage.
+    """A fault of a storage.
 
     Args:
         advice: What to do.
@@ -68,7 +68,7 @@ _MYSQL = {
 
 
 def fault_of(error: BaseException) -> Fault | None:
-    """What an error, or one that it was raised from, says of the storage; None if nothing."""
+    """Fault that an error, or one that it was raised from, shows; None if there is none."""
     return next(filter(None, map(_by_code, _chain(error))), None)
 
 

@@ -264,7 +264,7 @@ def read_table(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
 
 
 def _kind(path: Path) -> str:
-    """What a file is that is no text, by its first bytes; empty for any other."""
+    """Kind of a file that is no text, by its first bytes; empty for any other."""
     try:
         with path.open("rb") as file:
             begin = file.read(4)

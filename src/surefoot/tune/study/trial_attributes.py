@@ -103,7 +103,7 @@ def trial_sem(trial: FrozenTrial) -> float | None:
 
 
 def trial_others(trial: FrozenTrial | Trial) -> dict[str, Quantity]:
-    """What a trial has measured of further objectives and constraints, by name."""
+    """Readings of further objectives and constraints in a trial, by name."""
     recorded = trial.user_attrs.get(STANDARD_ERRORS)
     errors = recorded if isinstance(recorded, dict) else {}
     return {
@@ -127,7 +127,7 @@ def trial_worker(trial: FrozenTrial) -> str | None:
 
 
 def record_of(trial: FrozenTrial) -> dict[str, Any]:
-    """What is recorded of a trial's measurement beside its value; None for what it has none of."""
+    """Record of a trial's measurement beside its value; None for what it has none of."""
     others = trial_others(trial)
     return {
         "sem": trial_sem(trial),

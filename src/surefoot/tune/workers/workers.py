@@ -76,7 +76,7 @@ class Worker:
 
     @property
     def last_error(self) -> str:
-        """Its last line on standard error, or its exit code if a signal ended it."""
+        """Last line of the worker on standard error, or its exit code if a signal ended it."""
         self._reader.join(timeout=1)
         lines = printable(self._errors.text()).strip().splitlines()
         killed = self.process.returncode < 0
