@@ -9,15 +9,18 @@ import numpy as np
 import pytest
 from optuna.trial import TrialState, create_trial
 
-from support.study_doubles import Scripted, trials_of
+from support.study_doubles import Scripted, all_of, trials_of
 from surefoot.integrations.optuna import INTERRUPTED
 from surefoot.tune import StudyFile, StudyFileError
 from surefoot.tune.observer import Observer
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study import trials as trials_module
+from surefoot.tune.study.confirm_stage import CONFIRM
+from surefoot.tune.study.schedule import Schedule
 from surefoot.tune.study.time_budget import latest_run, seconds_spent, seconds_to_end
 from surefoot.tune.study.trial_attributes import OWNER
 from surefoot.tune.study.trial_owner import this_process
+from surefoot.tune.study.trials import StudyTrials
 from surefoot.tune.workers.worker_loop import tune
 
 START = datetime(2026, 1, 1)
@@ -124,3 +127,47 @@ def test_a_run_ends_with_its_time_and_so_does_the_run_that_resumes_it(write_stud
         tune(trials, objective, Stop(), Observer(finished=finished))
         assert len(objective.asked) == more
         spent[0] = 59.0
+
+
+def test_a_time_takes_the_place_of_rounds(write_study):
+    assert StudyFile.load(write_study(("rounds = 8", "budget = '1h'"))).study.rounds == 1000
+    assert (
+        StudyFile.load(write_study(("rounds = 8", "rounds = 8\nbudget = '1h'"))).study.rounds == 8
+    )
+    with pytest.raises(
+        StudyFileError, match=r"study\.rounds: missing; .*\(or a time as `budget`\)"
+    ):
+        StudyFile.load(write_study(("rounds = 8", "")))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("share", "searched", "confirmed"), [(0.15, 43, 7), (0.5, 25, 25), (0, 50, 0)]
+)
+def test_the_last_share_of_a_time_is_for_the_confirm_stage(
+    write_study, monkeypatch, share, searched, confirmed
+):
+    spent = [0.0]
+    monkeypatch.setattr(trials_module, "seconds_spent", lambda *arguments: spent[0])
+    confirm = f"[confirm]\nshare = {share}\nevery = 0\n\n[parameters]"
+    path = write_study(("rounds = 8", "budget = '100s'"), ("[parameters]", confirm))
+
+    def finished() -> None:
+        spent[0] += 2.0
+
+    def run(name: str) -> tuple[list[bool], StudyTrials]:
+        trials = trials_of(path, StudyFile.load(path).study.rounds, name)
+        tune(trials, Scripted(), Stop(), Observer(finished=finished))
+        return [CONFIRM in trial.user_attrs for trial in all_of(trials)], trials
+
+    stages, trials = run("first")
+    assert stages == [False] * searched + [True] * confirmed
+    end = Schedule(trials.opened.state(), trials.rounds).end
+    words = f"The search ended after {searched} rounds: what is left of the 100s is for"
+    assert (str(end).startswith(words) if confirmed else end is None) is True
+    assert run("again")[0] == stages  # what is over stays so
+    path.write_text(path.read_text().replace("'100s'", "'300s'"))
+    stages, trials = run("more")
+    assert sum(stages[searched + confirmed :]) >= confirmed  # the search goes on, and ends anew
+    assert not confirmed or not stages[searched + confirmed]
+    assert trials.is_complete()

@@ -26,13 +26,13 @@ from surefoot.tune.estimate_text import estimate_text, estimate_texts, measured_
 from surefoot.tune.observer import SILENT, NewTrials, Observer
 from surefoot.tune.plain_text import printable
 from surefoot.tune.stopping import Stop
-from surefoot.tune.study.early_stop import stored_stop
 from surefoot.tune.study.effects_text import effect_lines
 from surefoot.tune.study.exhausted import exhausted_note
 from surefoot.tune.study.failures import explained_failure
 from surefoot.tune.study.front_text import front_words
 from surefoot.tune.study.model_checks import contradictions
 from surefoot.tune.study.pairing import pair_text
+from surefoot.tune.study.schedule import Schedule
 from surefoot.tune.study.state import StudyState
 from surefoot.tune.study.summary import against_defaults, paired_text, present_value
 from surefoot.tune.study.trial_attributes import (
@@ -116,6 +116,7 @@ class Progress:
         self.has_interval = False  # a single measurement says nothing about the noise
         self.paired = ""  # the recommendation in a study with pairs
         self.seconds_left: float | None = None
+        self.share = 0.0  # of the rounds, or of the budget if that is more
 
     def update(self) -> list[FrozenTrial]:
         """Read the study; returns the trials that have finished since, in order of their end."""
@@ -133,7 +134,9 @@ class Progress:
         self.rounds, self.target = self._trials.planned(state), self._trials.target(state)
         self.running = tuple(t for t in state.trials if t.state == TrialState.RUNNING and t.params)
         done = self.finished - self.finished_before
-        left = self._trials.seconds_left(state)
+        left, budget = self._trials.seconds_left(state), self.study_file.study.seconds
+        spent = 0.0 if math.isinf(budget) else 1.0 - left / budget
+        self.share = max(self.finished / self.rounds, spent)
         if done > 0:  # at the pace of this run so far, however many workers it has
             pace = (time.monotonic() - self._start) / done
             left = min(left, pace * max(0, self.target - self.finished))
@@ -165,13 +168,13 @@ class Progress:
         if self.study_file.scheme.objectives:
             self.front = state.front
         earlier[len(model.trials)] = state.recommendation
-        stop = stored_stop(state, self._trials.rounds)
+        end = Schedule(state, self._trials.rounds).end
         for text in effect_lines(state):
             self._say(f"effect: {text.split()[0]}", text)
         for text in doubts:
             self._say(text.split()[0], f"warning: {text}")
         self._say("exhausted", exhausted_note(state))
-        self._say("stop", "" if stop is None else str(stop))
+        self._say("stop", "" if end is None else str(end))
 
     def _say(self, kind: str, text: str) -> None:
         """Have a message shown, if it is the first of its kind and not empty."""
@@ -233,7 +236,7 @@ class LivePanel:
 
     def render(self) -> RenderableType:
         status = self._progress
-        bar = ProgressBar(total=status.rounds, completed=min(status.finished, status.rounds))
+        bar = ProgressBar(total=1.0, completed=min(status.share, 1.0))
         head = Table.grid(padding=(0, 2), expand=True)
         head.add_column(no_wrap=True)
         head.add_column(ratio=1)

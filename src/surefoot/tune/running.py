@@ -146,7 +146,7 @@ def run(
             if not trials.seconds_left(after := opened.state()):
                 display.note(
                     f"the budget of {study_file.study.budget} is over after {after.finished} of "
-                    f"{trials.rounds} rounds"
+                    f"{trials.planned(after)} rounds"
                 )
     summary, state = summarise(opened, under), opened.state()
     is_stopped = stop.requested and summary.trials < trials.target(state)

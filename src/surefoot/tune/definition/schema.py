@@ -44,6 +44,9 @@ def _as_line(value: Any) -> Any:
 CommandLine = Annotated[str, BeforeValidator(_as_line)]
 
 
+ROUNDS_IN_BUDGET = 1000  # at most, where only a time is given
+
+
 class StudySection(Section):
     """`[study]`: name, direction, rounds, initial design, seed and storage."""
 
@@ -51,7 +54,12 @@ class StudySection(Section):
         description="a name of letters, digits, spaces, '.', '_' and '-', of at most 200 characters"
     )
     direction: Direction = "minimize"
-    rounds: int = Field(ge=1, le=LARGEST_INTEGER, description="a whole number of at least 1")
+    rounds: int = Field(
+        default=ROUNDS_IN_BUDGET,
+        ge=1,
+        le=LARGEST_INTEGER,
+        description="a whole number of at least 1",
+    )
     budget: str | None = Field(
         default=None, description="a time such as '2h', '1h 30min', '45s' or '1d'"
     )
@@ -70,6 +78,9 @@ class StudySection(Section):
         valid = re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9 ._-]*", self.name)
         if not valid or len(self.name) > LONGEST_NAME:
             raise self.invalid("name", self.name)
+        if self.budget is None and "rounds" not in self.model_fields_set:
+            wanted = type(self).model_fields["rounds"].description
+            raise InvalidKey("rounds", f"missing; expected {wanted} (or a time as `budget`)")
         if self.budget is not None and not self.seconds > 0.0:
             raise self.invalid("budget", self.budget)
         if self.storage is not None and not ("://" in self.storage and self.storage.isprintable()):

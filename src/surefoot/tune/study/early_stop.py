@@ -20,26 +20,21 @@ IN_A_ROW = 2  # checks that must agree, since the fit of the model varies
 
 
 @dataclass(frozen=True)
-class EarlyStop:
-    """The decision to end the search.
+class EndOfSearch:
+    """The decision to end the search before all rounds.
 
     Args:
         begun: Rounds that had begun then.
         target: Rounds to reach, those of the confirm stage included.
-        probability: Probability that more than `gain` was left.
-        gain: The gain of the study file, as a share of the recommendation's value.
+        reason: Why it ended.
     """
 
     begun: int
     target: int
-    probability: float
-    gain: float
+    reason: str
 
     def __str__(self) -> str:
-        return (
-            f"The search ended after {self.begun} rounds: the probability that more than "
-            f"{100.0 * self.gain:g} % is left to gain is {self.probability:.2g}."
-        )
+        return f"The search ended after {self.begun} rounds: {self.reason}."
 
 
 def probability_left(state: StudyState, gain: float) -> float:
@@ -55,13 +50,17 @@ def probability_left(state: StudyState, gain: float) -> float:
     return state.belief.probability_of_gain(state.recommendation.params, gain)
 
 
-def stored_stop(state: StudyState, rounds: int) -> EarlyStop | None:
+def stored_stop(state: StudyState, rounds: int) -> EndOfSearch | None:
     """The decision that was made for so many rounds or more and this `[stop]`, if any."""
     stored, section = _stored(state, rounds), state.study_file.stop
     if not isinstance(stored.get("target"), int) or section is None:
         return None
-    begun, target, probability = stored["begun"], stored["target"], stored["probability"]
-    return EarlyStop(begun, target, probability, section.gain)
+    share = f"{100.0 * section.gain:g} %"
+    return EndOfSearch(
+        stored["begun"],
+        stored["target"],
+        f"the probability that more than {share} is left to gain is {stored['probability']:.2g}",
+    )
 
 
 def check_stop(state: StudyState, rounds: int, begun: int, confirm: int) -> StudyState:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.study.confirm_stage import CONFIRM, LEAST_RUNS, ConfirmStage, confirm_runs
-from surefoot.tune.study.early_stop import EarlyStop, check_stop, earliest_stop, stored_stop
+from surefoot.tune.study.early_stop import (
+    EndOfSearch,
+    check_stop,
+    earliest_stop,
+    stored_stop,
+)
 from surefoot.tune.study.pairing import OFTEN, Pairing
 from surefoot.tune.study.state import StudyState
+from surefoot.tune.study.time_budget import check_share, end_of_share
 from surefoot.types import NotReady
 
 REMEASURED = "surefoot:remeasured"
@@ -65,16 +72,21 @@ class Schedule:
         """Rounds to reach: fewer than those asked for once the search has stopped early."""
         return min(self.rounds, self._end_of_stage())
 
-    def checked(self, begun: int) -> Schedule:
-        """The schedule once it is recorded whether the search ends, given the rounds begun."""
-        study_file = self.state.study_file
-        if study_file.stop is None or self._is_confirming(begun):
+    def checked(self, begun: int, seconds_left: float = math.inf) -> Schedule:
+        """The schedule once it is recorded whether the search ends.
+
+        Args:
+            begun: Rounds that have begun.
+            seconds_left: Seconds that are left of the study's budget, infinite without one.
+        """
+        if self._is_confirming(begun):
             return self
-        section = study_file.confirm
-        runs = 0
-        if confirm_runs(study_file, self.rounds):
-            runs = max(LEAST_RUNS, int(section.share / (1.0 - section.share) * begun))
-        return replace(self, state=check_stop(self.state, self.rounds, begun, runs))
+        share, state = self.state.study_file.confirm.share, self.state
+        runs, has_stage = int(share / (1.0 - share) * begun), self._has_stage
+        state = check_stop(state, self.rounds, begun, max(LEAST_RUNS, runs) if has_stage else 0)
+        if has_stage and runs >= LEAST_RUNS:
+            state = check_share(state, begun, runs, seconds_left)
+        return replace(self, state=state)
 
     def planned(self, begun: int) -> Planned | None:
         """The known configuration to measure next, given the rounds begun; None for the search."""
@@ -108,17 +120,24 @@ class Schedule:
             return Planned(self.state.recommendation.params, {REMEASURED: "recommended"})
         return None
 
-    def _stop(self) -> EarlyStop | None:
-        return stored_stop(self.state, self.rounds)
+    @property
+    def end(self) -> EndOfSearch | None:
+        """The first decision to end the search before all rounds, if there was one."""
+        ends = stored_stop(self.state, self.rounds), end_of_share(self.state)
+        return min(
+            (one for one in ends if one is not None), key=lambda one: one.begun, default=None
+        )
+
+    @property
+    def _has_stage(self) -> bool:
+        """Whether a confirm stage ends so many rounds."""
+        return confirm_runs(self.state.study_file, self.rounds) > 0
 
     def _end_of_stage(self) -> int:
         """Rounds at the end of the confirm stage, which may be more than are asked for now."""
-        stop = self._stop()
-        return self.rounds if stop is None else stop.target
+        return self.rounds if self.end is None else self.end.target
 
     def _is_confirming(self, begun: int) -> bool:
-        stop = self._stop()
-        if stop is not None:
-            return begun >= stop.begun
-        searching = _searching(self.state.study_file, self.rounds)
-        return searching < self.rounds and begun >= searching
+        if self.end is not None:
+            return begun >= self.end.begun
+        return self._has_stage and begun >= _searching(self.state.study_file, self.rounds)

@@ -5,16 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from optuna.trial import FrozenTrial
 
+from surefoot.tune.study.early_stop import EndOfSearch
 from surefoot.tune.study.trial_attributes import is_interrupted, is_round
 from surefoot.tune.study.trial_owner import owner_of
+
+if TYPE_CHECKING:
+    from surefoot.tune.study.state import StudyState
 
 OVER = "surefoot:over"
 """Attribute of a study, the largest budget in seconds that a run found to be over.
 
 The time between the last measurement and that does not count later, and nothing may begin in it."""
+
+SEARCHED = "surefoot:searched"
+"""Attribute of a study whose search has ended with its share of the budget: when, and until when.
+
+It is of one budget: with a larger one the search goes on."""
 
 RECENT = 10  # rounds by which the pace of a run is estimated
 
@@ -40,6 +50,34 @@ def seconds_spent(trials: Sequence[FrozenTrial], run: str, now: datetime) -> flo
         last = now if name == run else max(last, ended or began)
         ends[name] = min(first, began), last
     return sum(max((last - first).total_seconds(), 0.0) for first, last in ends.values())
+
+
+def end_of_share(state: StudyState) -> EndOfSearch | None:
+    """The end of the search with its share of the budget, if there was one."""
+    study, stored = state.study_file.study, state.attributes.get(SEARCHED)
+    if not isinstance(stored, dict) or stored.get("budget") != study.seconds:
+        return None
+    reason = f"what is left of the {study.budget} is for measuring the best again"
+    return EndOfSearch(stored["begun"], stored["target"], reason)
+
+
+def check_share(state: StudyState, begun: int, confirm: int, seconds_left: float) -> StudyState:
+    """Record the end of the search once only the share of the confirm stage is left of the budget.
+
+    Args:
+        state: The study, which no other process is reading for a decision now.
+        begun: Rounds that have begun.
+        confirm: Runs of the confirm stage after the search.
+        seconds_left: Seconds that are left of the budget.
+
+    Returns:
+        The study with the record, or as it was.
+    """
+    budget = state.study_file.study.seconds
+    if math.isinf(budget) or seconds_left > state.study_file.confirm.share * budget:
+        return state
+    found = {"budget": budget, "begun": begun, "target": begun + confirm}
+    return state.with_attribute(SEARCHED, found)
 
 
 def run_of(trial: FrozenTrial) -> str:

@@ -148,9 +148,10 @@ class StudyTrials:
                 state = self.opened.read()
             running = [t for t in state.trials if t.state == TrialState.RUNNING]
             begun = state.finished + sum(map(self.is_counted, running))
-            schedule = Schedule(state, self.rounds).checked(begun)
+            schedule = Schedule(state, self.rounds).checked(begun, self.seconds_left(state))
             target = self.target(schedule.state)
-            if target < self.planned(state) and state.attributes.get(OVER, 0.0) < self._budget:
+            is_over = target < schedule.target()
+            if is_over and state.attributes.get(OVER, 0.0) < self._budget:
                 state = state.with_attribute(OVER, self._budget)
             if state.finished >= target:
                 return NoTrial.DONE
