@@ -636,6 +636,7 @@ class Optimizer:
             estimand_of(reporting.estimand, lambda: outcome.noise_sample),
             unstable_sites=unstable,
             shared_failures=told.shared_failures,
+            shared_conditions=told.shared_conditions,
             failed=tuple(told.failures.all),
         )
 
