@@ -176,7 +176,8 @@ def unpredictable(**settings: object) -> sf.Optimizer:
 def test_the_best_measured_point_is_recommended_where_a_model_does_not_predict() -> None:
     optimizer = unpredictable()
     history = optimizer.history
-    kept = history.rewards.where(optimizer.belief().weights >= 0.5, -torch.inf)
+    weights = optimizer.belief().cross_validation.weights
+    kept = history.rewards.where(weights >= 0.5, -torch.inf)
     found = optimizer.recommend()
     assert found.point.tolist() == drawn(NUMBER, 2)[int(kept.argmax())].tolist()
     assert found.lower < found.value < found.upper

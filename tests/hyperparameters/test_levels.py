@@ -112,6 +112,28 @@ def test_spikes_of_one_size_stay_outliers(size):
     assert float(weights[::13].max()) < 0.1
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [100.0, -100.0])
+@pytest.mark.parametrize(("number", "outliers"), [(20, 3), (40, 4)])
+def test_a_few_outliers_of_one_size_are_neither_a_level_nor_compressed(number, outliers, size):
+    for seed in range(6):
+        generator = torch.Generator().manual_seed(seed)
+        points = torch.rand(number, 2, dtype=torch.float64, generator=generator)
+        function = (points - 0.4).square().sum(-1) + 0.5 * points[:, 0]
+        noise = torch.randn(number, dtype=torch.float64, generator=generator)
+        chosen = torch.randperm(number, generator=generator)[:outliers]
+        rewards = function + 0.02 * noise
+        rewards[chosen] += size
+        assert float(_fitted(points, rewards)[chosen].max()) < 0.5
+
+
+@pytest.mark.slow
+def test_a_function_that_grows_far_is_compressed_and_has_no_outliers():
+    points = _points(2)
+    rewards = -torch.exp(6.0 * points[:, 0] - 3.0 * points[:, 1]) * (1.0 + 0.1 * _noise())
+    assert float((_fitted(points, rewards) > 0.5).double().mean()) > 0.9
+
+
 def _has_levels(fitted: Fitted) -> bool:
     return any(isinstance(part, Levels) for part in fitted.warp.parts)
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from surefoot.estimators.spread import ROUNDING, robust_spread
-from surefoot.estimators.student_t import cautious_weights
+from surefoot.estimators.student_t import OUTLIER_WEIGHT, cautious_weights
 from surefoot.hyperparameters.ascent import GAUSSIAN, Ascent, within_reach
 from surefoot.hyperparameters.evidence import LENGTHSCALE_PRIORS, Evidence, Prior
 from surefoot.hyperparameters.laplace import PosteriorMode
@@ -84,7 +84,9 @@ class Standardisation:
             if other.score <= best.score:
                 break
             best = other
-        return best if best.score >= plain.score + STRONG_EVIDENCE else plain
+        if best.score < plain.score + STRONG_EVIDENCE or not _foretells(best, plain):
+            return plain
+        return best
 
     def on_levels(self, plain: Standardised) -> Standardised:
         """Rewards with levels that they are on brought near, if the evidence favours it."""
@@ -100,9 +102,7 @@ class Standardisation:
         if score - price < known:
             return plain
         mode, rewards = other.modes[0], self.searched.rewards
-        inverse, solved = mode.evidence.solved(mode.model, mode.weights)
-        left_out = mode.evidence.rewards - solved / inverse.diagonal()
-        predicted = other.units.chain.inverse(left_out)
+        predicted = other.units.chain.inverse(mode.left_out)
         kept = are_kept(levels, rewards, mode.weights)
         return other if kept and are_predicted(levels, rewards, predicted) else plain
 
@@ -152,6 +152,20 @@ class Standardisation:
             return mean, deviation
         spread = robust_spread(rewards, errors=errors, of_zeros=self.of_zeros)
         return float(rewards.median()), spread
+
+
+def _foretells(found: Standardised, plain: Standardised) -> bool:
+    """Whether half of what are outliers without a transformation is predicted when left out.
+
+    As it is where a function grows that far. Outliers of about one size are not far from anything
+    once large distances are compressed, and a rough function explains them.
+    """
+    doubted = plain.modes[0].weights < OUTLIER_WEIGHT
+    mode = found.modes[0]
+    rewards, predicted = mode.evidence.rewards, mode.left_out
+    middle = 0.5 * (rewards[doubted] + rewards[~doubted].median())
+    beyond = (predicted[doubted] - middle) * (rewards[doubted] - middle) > 0.0
+    return 2 * int(beyond.sum()) >= int(doubted.sum())
 
 
 def evidence_in(data: TrainingData, units: RewardUnits, nu: float | None, prior: Prior) -> Evidence:
