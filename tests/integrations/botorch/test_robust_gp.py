@@ -23,7 +23,8 @@ from botorch.acquisition import (
 from botorch.acquisition.objective import ScalarizedPosteriorTransform
 from botorch.fit import fit_gpytorch_mll
 from botorch.models import ModelListGP
-from botorch.models.transforms import Normalize, Standardize
+from botorch.models.transforms import ChainedInputTransform, Normalize, Standardize, Warp
+from botorch.models.transforms.input import AppendFeatures, InputPerturbation
 from botorch.optim import optimize_acqf
 from botorch.posteriors import GPyTorchPosterior, PosteriorList
 from botorch.posteriors.fully_bayesian import GaussianMixturePosterior
@@ -37,6 +38,7 @@ from gpytorch.mlls import ExactMarginalLogLikelihood
 import surefoot as sf
 from surefoot.hyperparameters import HyperparameterFit
 from surefoot.integrations.botorch import ChainPosterior, RobustGP
+from surefoot.optimizer.serialization import to_tensor
 from surefoot.types import InvalidInput
 
 QUICK = HyperparameterFit(passes=1, steps=6)
@@ -377,17 +379,164 @@ def test_a_state_of_fewer_data_lasts_until_the_fit() -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [lambda x, y: (x[:9], y[:9]), lambda x, y: (x[:, :1], y), lambda x, y: (x, y.repeat(1, 2))],
-    ids=["fewer data", "fewer inputs", "more outcomes"],
+    [lambda x, y: (x[:, :1], y), lambda x, y: (x, y.repeat(1, 2))],
+    ids=["fewer inputs", "more outcomes"],
 )
-def test_a_state_of_other_data_is_refused(change: Any) -> None:
+def test_a_state_of_other_inputs_or_outcomes_is_refused(change: Any) -> None:
     model = RobustGP(*change(*measured()), hyperparameters=QUICK)
-    with pytest.raises(InvalidInput, match="load it into a model of the same data"):
+    with pytest.raises(InvalidInput, match="model of the same inputs and outcomes"):
         model.set_extra_state(fitted().get_extra_state())
 
 
+# Loaded into a model of other data, and how many of the first weights are kept.
+OTHER_DATA = {
+    "more": (slice(0, 16), slice(0, 24), 16),
+    "fewer, the first": (slice(0, 24), slice(0, 15), 0),
+    "fewer, without the first": (slice(0, 24), slice(1, 24), 0),
+    "as many others": (slice(0, 16), slice(8, 24), 0),
+    "the same": (slice(0, 16), slice(0, 16), 16),
+}
+
+
+@pytest.mark.parametrize("integrated", [False, True])
+@pytest.mark.parametrize("name", OTHER_DATA)
+def test_a_state_of_other_data_has_their_hyperparameters_and_no_weights_of_theirs(
+    name: str, integrated: bool
+) -> None:
+    before, after, kept = OTHER_DATA[name]
+    x, y = measured()
+    y[10] = -40.0
+    options: Any = {"hyperparameters": QUICK, "integrated": integrated}
+    first = RobustGP(x[before], y[before], **options)
+    model = restored(first.state_dict(), RobustGP(x[after], y[after], **options))
+    assert model.fits[0].noise == first.fits[0].noise
+    assert len(model.fits[0].weights) == kept
+    outliers = y[after, 0].abs() > 20.0
+    weights = model.outlier_weights[:, 0]
+    assert float(weights[outliers].max()) < 0.1
+    assert float(weights[~outliers].median()) > 0.8
+    again = restored(model.state_dict(), RobustGP(x[after], y[after], **options))
+    torch.testing.assert_close(again.posterior(UNIT).mean, model.posterior(UNIT).mean)
+    own = RobustGP(x[after], y[after], **options)
+    fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+    torch.testing.assert_close(model.posterior(UNIT).mean, own.posterior(UNIT).mean)
+
+
+def test_a_state_of_more_data_has_components_by_all_weights() -> None:
+    x, y = measured()
+    few = RobustGP(x[1:], y[1:], integrated=True, hyperparameters=QUICK)
+    few.set_extra_state(fitted().get_extra_state())
+    mixture: Any = few.beliefs[0].outcome.uncertainty
+    weights = mixture.modes[0].weights.clamp_max(1.0)
+    torch.testing.assert_close(weights, few.outlier_weights[:, 0], atol=0.1, rtol=0.0)
+
+
+INPUTS = {"": lambda: None, "Normalize": lambda: Normalize(2)}
+OUTCOMES = {"": lambda: None, "Standardize": lambda: Standardize(1)}
+
+
+@pytest.mark.parametrize("outcomes", OUTCOMES)
+@pytest.mark.parametrize("inputs", INPUTS)
+@pytest.mark.parametrize("door", ["load_state_dict", "in a list", "in a likelihood"])
+def test_data_follow_the_transforms_of_a_state(inputs: str, outcomes: str, door: str) -> None:
+    x, y = measured()
+    order = x[:, 0].argsort()
+    x, y = x[order], 100.0 * y[order] + 5.0
+
+    def model(number: int) -> RobustGP:
+        transforms = {
+            "input_transform": INPUTS[inputs](),
+            "outcome_transform": OUTCOMES[outcomes](),
+        }
+        return RobustGP(x[:number], y[:number], **transforms, hyperparameters=QUICK)
+
+    first, later = model(16), model(24)
+    if door == "load_state_dict":
+        later.load_state_dict(first.state_dict())
+    elif door == "in a list":
+        ModelListGP(later).load_state_dict(ModelListGP(first).state_dict())
+    else:
+        state = ExactMarginalLogLikelihood(first.likelihood, first).state_dict()
+        ExactMarginalLogLikelihood(later.likelihood, later).load_state_dict(state)
+    small = first.posterior(x[:12]).mean
+    torch.testing.assert_close(later.posterior(x[:12]).mean, small, atol=15.0, rtol=0.0)
+    usual = (y - y.median()).abs() < 500.0
+    error = (later.posterior(x).mean - y)[usual].abs().median()
+    assert float(error) < 15.0
+    fit_gpytorch_mll(ExactMarginalLogLikelihood(later.likelihood, later))
+    expected = RobustGP(x, y, hyperparameters=QUICK).posterior(x)
+    assert float((later.posterior(x).mean - expected.mean).abs().median()) < 10.0
+
+
+def test_transforms_of_the_model_stay_where_those_of_a_state_are_not_kept() -> None:
+    x, y = measured()
+    first, later = (
+        RobustGP(x[:n], y[:n], input_transform=Normalize(2), hyperparameters=QUICK)
+        for n in (12, 24)
+    )
+    own = later.transform_inputs(UNIT)
+    later.load_state_dict(first.state_dict(), keep_transforms=False)
+    torch.testing.assert_close(later.transform_inputs(UNIT), own)
+    torch.testing.assert_close(later.train_inputs[0], later.transform_inputs(x))
+    assert later.fits[0].noise == first.fits[0].noise
+
+
+def test_a_conditioned_model_takes_no_state() -> None:
+    model = fitted().condition_on_observations(UNIT, torch.zeros(2, 1, dtype=torch.float64))
+    with pytest.raises(InvalidInput, match="then condition"):
+        model.load_state_dict(fitted().state_dict())
+
+
+# Transforms that are given
+
+
+@pytest.mark.parametrize(
+    ("transform", "columns"),
+    [
+        (lambda: Normalize(2), 2),
+        (lambda: InputPerturbation(0.05 * torch.ones(3, 2, dtype=torch.float64)), 2),
+        (lambda: AppendFeatures(torch.tensor([[0.2], [0.8]], dtype=torch.float64)), 1),
+    ],
+    ids=["Normalize", "InputPerturbation", "AppendFeatures"],
+)
+def test_one_transform_serves_several_models(transform: Any, columns: int) -> None:
+    x, y = measured()
+    shared = transform()
+    models = [
+        RobustGP(scale * x, y, input_transform=shared, hyperparameters=QUICK)
+        for scale in (1.0, 4.0)
+    ]
+    for scale, model in zip((1.0, 4.0), models, strict=True):
+        alone = RobustGP(scale * x, y, input_transform=transform(), hyperparameters=QUICK)
+        at = scale * UNIT[:, :columns]
+        torch.testing.assert_close(model.posterior(at).mean, alone.posterior(at).mean)
+
+
+@pytest.mark.parametrize("shift", [0.0, 100.0])
+def test_one_transform_of_outcomes_serves_several_models(shift: float) -> None:
+    x, y = measured()
+    shared = Standardize(1)
+    first = RobustGP(x, y, outcome_transform=shared, hyperparameters=QUICK)
+    before = first.posterior(UNIT).mean
+    second = RobustGP(x, y + shift, outcome_transform=shared, hyperparameters=QUICK)
+    torch.testing.assert_close(second.posterior(UNIT).mean, before + shift, atol=1e-3, rtol=1e-3)
+    assert torch.equal(first.posterior(UNIT).mean, before)
+
+
+def test_transforms_with_parameters_to_fit_are_refused() -> None:
+    x, y = measured()
+    warp = Warp(d=2, indices=[0], eps=1e-4)
+    for transform in (warp, ChainedInputTransform(scaled=Normalize(2), warped=warp)):
+        with pytest.raises(InvalidInput, match=r"concentration1.*requires_grad_\(False\)"):
+            RobustGP(x, y, input_transform=transform)
+        known = copy.deepcopy(transform).requires_grad_(False)
+        model = RobustGP(x, y, input_transform=known, hyperparameters=QUICK)
+        assert bool(model.posterior(UNIT).mean.isfinite().all())
+
+
 def test_a_state_that_is_none_is_refused() -> None:
-    for state in (torch.zeros(4, dtype=torch.uint8), "text", torch.zeros(0)):
+    others = torch.zeros(4, dtype=torch.uint8), "text", torch.zeros(0), to_tensor([1.0, 2.0])
+    for state in others:
         with pytest.raises(InvalidInput, match="the state is none"):
             RobustGP(*measured(), hyperparameters=QUICK).set_extra_state(state)
 
