@@ -226,6 +226,46 @@ def test_known_variances_add_to_the_noise() -> None:
     assert float(own[12:].median()) < float(own[:12].median())
 
 
+@pytest.mark.parametrize("kind", ["", "Standardize", "warped", "two", "16"])
+def test_further_measurements_have_the_mean_of_the_known_variances(kind: str) -> None:
+    x, y = decades() if kind == "warped" else measured()
+    y = torch.cat([y, 3.0 - 2.0 * y], -1) if kind == "two" else y
+    deviation = 0.1 * y.abs().median()
+    options: Any = {"hyperparameters": WARPED if kind == "warped" else QUICK}
+    if kind == "Standardize":
+        options["outcome_transform"] = Standardize(1)
+    model = RobustGP(x, y, (deviation**2).expand_as(y).clone(), integrated=kind == "16", **options)
+    shape = (1, y.shape[-1])
+    _, known = model.outcome_transform(y, (deviation**2).expand_as(y))
+    assert known is not None
+    noise = known.mean(0) + torch.tensor([one.noise for one in model.fits], dtype=torch.float64)
+    torch.testing.assert_close(model.likelihood.noise.flatten(), noise)
+    given = model.posterior(UNIT[:1], observation_noise=noise.reshape(shape))
+    found = model.posterior(UNIT[:1], observation_noise=True)
+    torch.testing.assert_close(found.variance, given.variance)
+    value = y.median(0).values.reshape(shape)
+    own = model.condition_on_observations(UNIT[:1], value, noise=noise.reshape(shape))
+    usual = model.condition_on_observations(UNIT[:1], value)
+    torch.testing.assert_close(usual.posterior(UNIT).variance, own.posterior(UNIT).variance)
+    sampler = SobolQMCNormalSampler(torch.Size([4]), seed=0)
+    fantasies = model.fantasize(UNIT[:1], sampler)
+    assert float((fantasies._further[0].noise - noise).abs().max()) < 1e-9
+    if kind == "two":
+        part = model.subset_output([1]).posterior(UNIT[:1], observation_noise=True)
+        torch.testing.assert_close(part.variance, found.variance[..., 1:])
+
+
+def test_predictive_intervals_hold_measurements_with_the_known_noise() -> None:
+    own = torch.Generator().manual_seed(5)
+    x = torch.rand(240, 2, dtype=torch.float64, generator=own)
+    y = torch.sin(5.0 * x[:, :1]) + x[:, 1:].square()
+    y = y + 0.3 * torch.randn(240, 1, dtype=torch.float64, generator=own)
+    model = RobustGP(x[:40], y[:40], torch.full((40, 1), 0.09), hyperparameters=QUICK)
+    posterior = model.posterior(x[40:], observation_noise=True)
+    error = (y[40:] - posterior.mean).abs() / posterior.variance.sqrt()
+    assert 0.9 < float((error < 1.96).double().mean()) <= 1.0
+
+
 # The fitted transformation
 
 

@@ -41,7 +41,12 @@ from surefoot.spaces import Box
 from surefoot.types import InvalidInput
 
 _JITTER = 1e-10  # of the prior variance, so that covariances of close points can be factored
-_FOLLOWING = ("beliefs", "_laws", "_components")  # from data and hyperparameters, when asked for
+_FOLLOWING = (
+    "beliefs",
+    "_laws",
+    "_components",
+    "_noises",
+)  # from data and hyperparameters, when asked for
 _DATA = ("_train_X", "_train_Y", "_train_Yvar")  # in the units of the user
 
 
@@ -94,7 +99,7 @@ class RobustGP(Model, GP, FantasizeMixin):
         train_X: Inputs (n, d), in any units.
         train_Y: Outcomes (n, m), of which each has a model of its own.
         train_Yvar: Known variances (n, m) of the errors of the outcomes, in addition to the noise
-            that is fitted.
+            that is fitted. Further measurements have their mean, as in BoTorch.
         outcome_transform: Transform of the outcomes before the fitted one. None is needed for the
             posterior. Acquisition functions of BoTorch have tolerances in the units of the
             outcomes, of 1e-6 for instance; a warning says where outcomes vary too little for these.
@@ -174,7 +179,8 @@ class RobustGP(Model, GP, FantasizeMixin):
         with own_settings():
             model = self._outcome_model("cpu")
             fits = [model.fit(one) for one in self._observations("cpu")]
-        self._set_noise(fits)
+        self.__dict__["fits"] = fits
+        self._set_noise()
         return fits
 
     @cached_property
@@ -236,7 +242,7 @@ class RobustGP(Model, GP, FantasizeMixin):
         """
         if any(len(fitted.weights) != len(self._points) for fitted in self.fits):
             self._forget("fits", *_FOLLOWING)
-        self._set_noise(self.fits)
+        self._set_noise()
         return mll.eval()
 
     # BoTorch's protocol
@@ -265,8 +271,9 @@ class RobustGP(Model, GP, FantasizeMixin):
         Args:
             X: Inputs (..., q, d).
             output_indices: Indices of the outcomes, by default all.
-            observation_noise: Whether to add the noise of a measurement that is no outlier; or
-                noise variances (..., q, m) of standardised outcomes.
+            observation_noise: Whether to add the noise of a measurement that is no outlier, with
+                the mean of the known variances; or noise variances (..., q, m) of standardised
+                outcomes.
             posterior_transform: Transform of the posterior.
 
         Returns:
@@ -285,7 +292,7 @@ class RobustGP(Model, GP, FantasizeMixin):
             if isinstance(observation_noise, Tensor):
                 noise = noise + self._by_component(observation_noise)[..., output]
             elif observation_noise:
-                noise = noise + self.fits[output].noise
+                noise = noise + self._noises[output]
             own = torch.as_tensor(noise, dtype=mean.dtype, device=mean.device)
             # Beside what was measured, rounding may leave a negative variance.
             lacking = (jitter - own - covariance.diagonal(dim1=-2, dim2=-1)).clamp_min(0.0)
@@ -307,7 +314,7 @@ class RobustGP(Model, GP, FantasizeMixin):
             X: Inputs (..., k, d).
             Y: Outcomes (..., k, m), with the batch of `X` or further dimensions before it.
             noise: Noise variances (..., k, m) of standardised outcomes; by default, the noise of
-                measurements that are no outliers.
+                measurements that are no outliers, with the mean of the known variances.
             kwargs: Ignored, as options of other models are.
 
         Returns:
@@ -345,14 +352,14 @@ class RobustGP(Model, GP, FantasizeMixin):
         for name in ("fits", "beliefs"):
             if name in self.__dict__:
                 other.__dict__[name] = [self.__dict__[name][index] for index in idcs]
-        other._forget("_laws")
+        other._forget("_laws", "_noises")
         if "_given_transform" in self._transforms:
             other._given_transform = self._transforms["_given_transform"].subset_output(idcs)
         shape = torch.Size([] if len(idcs) == 1 else [len(idcs)])
         other.likelihood = GaussianLikelihood(batch_shape=shape, noise_constraint=Positive())
         other.likelihood.to(self._points.device, torch.float64).requires_grad_(False)
         if "fits" in other.__dict__:
-            other._set_noise(other.fits)
+            other._set_noise()
         other._further = tuple(one.of(idcs) for one in self._further)
         return other
 
@@ -393,7 +400,7 @@ class RobustGP(Model, GP, FantasizeMixin):
         found = super().load_state_dict(state_dict, strict=strict, assign=assign)
         if own:
             self._modules.update(own)
-            self._transform_data()
+            _after_load(self, found)
         return found
 
     def __getstate__(self) -> dict[str, Any]:
@@ -464,13 +471,23 @@ class RobustGP(Model, GP, FantasizeMixin):
             values = values if has_components else values.unsqueeze(-3)
             points = points.unsqueeze(-3)
         if noise is None:
-            own = values.new_tensor([fitted.noise for fitted in self.fits])
+            own = values.new_tensor(self._noises)
         else:
             own = self._by_component(noise).to(values)
         shape = torch.broadcast_shapes(own.shape, values.shape[-2:])
         other = self._copy()
         other._further = (*self._further, _Further(points, values, own.expand(shape)))
         return other
+
+    @cached_property
+    def _noises(self) -> list[float]:
+        """Noise variance of a measurement that is no outlier, of each standardised outcome."""
+        found = []
+        columns = zip(self.fits, self._rewards.unbind(-1), self._sems.unbind(-1), strict=True)
+        for fitted, rewards, sems in columns:
+            known = fitted.units.chain.log_slope(rewards.double()).exp() * sems
+            found.append(fitted.noise + float(known.square().mean()))
+        return found
 
     @cached_property
     def _laws(self) -> list[Law]:
@@ -511,10 +528,9 @@ class RobustGP(Model, GP, FantasizeMixin):
             found.append(seen)
         return found
 
-    def _set_noise(self, fits: Sequence[Fitted]) -> None:
-        device = self._points.device
-        noise = torch.tensor([one.noise for one in fits], dtype=torch.float64, device=device)
-        self.likelihood.noise = noise.unsqueeze(-1) if len(fits) > 1 else noise
+    def _set_noise(self) -> None:
+        noise = torch.tensor(self._noises, dtype=torch.float64, device=self._points.device)
+        self.likelihood.noise = noise.unsqueeze(-1) if len(noise) > 1 else noise
 
     def _copy(self) -> RobustGP:
         """A model with the same parts, of which each may be replaced."""
@@ -533,6 +549,8 @@ def _after_load(model: RobustGP, _: Any) -> None:
     """Transform the data by what was loaded."""
     model.eval()
     model._transform_data()
+    if "fits" in model.__dict__:
+        model._set_noise()
 
 
 def _batches(further: _Further) -> tuple[torch.Size, torch.Size]:
