@@ -20,7 +20,12 @@ from botorch.acquisition import (
     qKnowledgeGradient,
     qLogNoisyExpectedImprovement,
 )
-from botorch.acquisition.objective import ScalarizedPosteriorTransform
+from botorch.acquisition.max_value_entropy_search import qLowerBoundMaxValueEntropy
+from botorch.acquisition.objective import (
+    ExpectationPosteriorTransform,
+    ScalarizedPosteriorTransform,
+)
+from botorch.cross_validation import loo_cv
 from botorch.fit import fit_gpytorch_mll
 from botorch.models import ModelListGP
 from botorch.models.transforms import ChainedInputTransform, Normalize, Standardize, Warp
@@ -294,6 +299,64 @@ def test_a_fitted_transformation_maps_quantiles_exactly() -> None:
     for values in (value, torch.stack([value, value])):
         found = 2.0 * step * posterior.density(values).reshape(-1, 2)[-1, 0]
         torch.testing.assert_close(found, share, rtol=1e-4, atol=0.0)
+
+
+@pytest.mark.parametrize("integrated", [False, True])
+@pytest.mark.parametrize(("weight", "offset"), [(1e6, 0.0), (-0.5, 3.0)])
+def test_a_weighted_outcome_has_the_exact_posterior_of_its_values(
+    weight: float, offset: float, integrated: bool
+) -> None:
+    model = warped(integrated)
+    weights = torch.tensor([weight], dtype=torch.float64)
+    transform = ScalarizedPosteriorTransform(weights, offset)
+    plain = model.posterior(UNIT)
+    found = model.posterior(UNIT, posterior_transform=transform)
+    torch.testing.assert_close(found.mean, offset + weight * plain.mean)
+    torch.testing.assert_close(found.variance, weight**2 * plain.variance)
+    base = torch.full((1, *plain.base_sample_shape), 0.7, dtype=torch.float64)
+    draws = (one.rsample_from_base_samples(torch.Size([1]), base) for one in (found, plain))
+    first, second = draws
+    torch.testing.assert_close(first, offset + weight * second)
+    level = torch.tensor(0.2, dtype=torch.float64)
+    opposite = 1.0 - level if weight < 0.0 else level
+    expected = offset + weight * plain.quantile(opposite)
+    torch.testing.assert_close(found.quantile(level), expected, rtol=1e-4, atol=1e-4)
+    if not integrated:
+        value = plain.quantile(level)[0, 0]
+        torch.testing.assert_close(
+            found.density(offset + weight * value), plain.density(value) / abs(weight)
+        )
+    for function in (
+        LogExpectedImprovement(model, best_f=0.0, posterior_transform=transform),
+        qLogNoisyExpectedImprovement(model, X_baseline=UNIT, posterior_transform=transform),
+    ):
+        assert bool(function(UNIT.unsqueeze(-2) + 0.1).isfinite().all())
+
+
+def test_a_mixture_under_a_transformation_has_the_moments_of_its_samples() -> None:
+    posterior: Any = warped(True).posterior(UNIT)
+    draws = posterior.rsample(torch.Size([20_000])).movedim(-3, 0).flatten(0, 1)
+    torch.testing.assert_close(posterior.mixture_mean, draws.mean(0), rtol=0.1, atol=0.0)
+    deviation = posterior.mixture_variance.sqrt()
+    torch.testing.assert_close(deviation, draws.std(0), rtol=0.2, atol=0.0)
+    assert not hasattr(warped().posterior(UNIT), "mixture_mean")
+
+
+def test_a_posterior_transform_that_needs_a_gaussian_says_what_to_do() -> None:
+    two = RobustGP(decades()[0], decades()[1].repeat(1, 2), hyperparameters=WARPED)
+    weights = torch.ones(2, dtype=torch.float64)
+    for model, transform in (
+        (warped(), ExpectationPosteriorTransform(2)),
+        (two, ScalarizedPosteriorTransform(weights)),
+    ):
+        with pytest.raises(InvalidInput, match="is not affine: pass an `objective`"):
+            model.posterior(UNIT, posterior_transform=transform)
+    with pytest.raises(NotImplementedError):  # no matter of the model's
+        fitted().posterior(UNIT, posterior_transform=_none)
+
+
+def _none(*_: Any, **__: Any) -> Any:
+    raise NotImplementedError
 
 
 def test_outcomes_go_to_standardised_units_and_back() -> None:
@@ -645,6 +708,51 @@ def test_inputs_and_outcomes_of_other_shapes_are_refused() -> None:
     for outcomes in (torch.zeros(2), torch.zeros(3, 1), torch.zeros(2, 2)):
         with pytest.raises(InvalidInput, match=r"`Y` is of shape"):
             model.condition_on_observations(UNIT, outcomes)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_inputs_and_outcomes_that_are_not_finite_are_refused(value: float) -> None:
+    bad = UNIT.clone()
+    bad[1, 0] = value
+    good = torch.zeros(2, 1, dtype=torch.float64)
+    for model in (fitted(), fitted(True), warped()):
+        with pytest.raises(InvalidInput, match="`X` is not finite in row 1"):
+            model.posterior(bad)
+        with pytest.raises(InvalidInput, match="`X` is not finite in row 1"):
+            model.condition_on_observations(bad, good)
+        with pytest.raises(InvalidInput, match="`Y` is not finite in row 1"):
+            model.condition_on_observations(UNIT, bad[:, :1])
+        with pytest.raises(InvalidInput, match="`Y` is not finite in row 1"):
+            ModelListGP(model).condition_on_observations([UNIT], bad[:, :1])
+        with pytest.raises(InvalidInput, match="`noise` is not finite in row 1"):
+            model.condition_on_observations(UNIT, good, noise=bad[:, :1])
+
+
+@pytest.mark.parametrize("shape", [(0,), (3, 0), (0, 2), (0, 0)])
+def test_no_points_have_an_empty_posterior(shape: tuple[int, ...]) -> None:
+    points = torch.zeros(*shape, 2, dtype=torch.float64)
+    given = fitted().condition_on_observations(UNIT, torch.zeros(2, 1, dtype=torch.float64))
+    for model in (fitted(), fitted(True), given, warped()):
+        components = (16,) if is_ensemble(model) else ()
+        posterior = model.posterior(points, observation_noise=True)
+        expected = (*shape[:-1], *components, shape[-1], 1)
+        assert posterior.mean.shape == posterior.variance.shape == expected
+        assert posterior.rsample(torch.Size([5])).shape == (5, *expected)
+    if 0 not in shape[:-1]:  # of which GPyTorch makes no law of several outcomes
+        two = fitted(outputs=2).posterior(points)
+        assert two.mean.shape == two.variance.shape == (*shape, 2)
+
+
+def test_tools_that_need_a_gpytorch_model_say_what_to_use_instead() -> None:
+    gibbon = qLowerBoundMaxValueEntropy(fitted(), UNIT, X_pending=UNIT[:1])
+    tools: list[Any] = [
+        lambda: fitted()(UNIT),
+        lambda: loo_cv(fitted()),
+        lambda: gibbon(UNIT.unsqueeze(-2)),
+    ]
+    for tool in tools:
+        with pytest.raises(InvalidInput, match=r"call `model.posterior\(X\)`"):
+            tool()
 
 
 # In use

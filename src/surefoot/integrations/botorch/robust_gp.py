@@ -21,12 +21,16 @@ from torch import Tensor
 from surefoot._internal import checks
 from surefoot._internal.process_settings import own_settings
 from surefoot.algorithms.robust import robust_model
-from surefoot.beliefs import Belief, Credible
+from surefoot.beliefs import Belief, Credible, Moments
 from surefoot.beliefs import Model as OutcomeModel
 from surefoot.hyperparameters import HyperparameterFit
 from surefoot.hyperparameters.fitted import Fitted
 from surefoot.integrations.botorch.laws import Conditioned, Law, law_of, mixture_of
-from surefoot.integrations.botorch.outcome_transform import ChainTransform, posterior_of
+from surefoot.integrations.botorch.outcome_transform import (
+    ChainTransform,
+    posterior_of,
+    transformed,
+)
 from surefoot.integrations.botorch.state import fits_from, state_of
 from surefoot.integrations.botorch.training_data import (
     check_data,
@@ -274,10 +278,15 @@ class RobustGP(Model, GP, FantasizeMixin):
             observation_noise: Whether to add the noise of a measurement that is no outlier, with
                 the mean of the known variances; or noise variances (..., q, m) of standardised
                 outcomes.
-            posterior_transform: Transform of the posterior.
+            posterior_transform: Transform of the posterior. Where the fitted transformation is not
+                affine, a `ScalarizedPosteriorTransform` of one outcome is exact.
 
         Returns:
             Posterior of outcomes (..., q, m); of (..., 16, q, m) if `integrated`.
+
+        Raises:
+            InvalidInput: If `X` is of another shape, or the transform needs a Gaussian posterior
+                where there is none.
         """
         X = self._located(X)
         points = X.to(self._points.device, torch.float64)
@@ -286,7 +295,7 @@ class RobustGP(Model, GP, FantasizeMixin):
         chosen = range(self.num_outputs) if output_indices is None else output_indices
         parts = []
         for output in chosen:
-            mean, covariance = self._law(output)(points)
+            mean, covariance = _joint(self._law(output), points)
             jitter = self._jitter(output)
             noise: Any = jitter
             if isinstance(observation_noise, Tensor):
@@ -303,7 +312,21 @@ class RobustGP(Model, GP, FantasizeMixin):
         if output_indices is not None:
             transform = transform.subset_output(list(chosen))
         whole = transform.untransform_posterior(whole, X=X)
-        return whole if posterior_transform is None else posterior_transform(whole, X=X)
+        return whole if posterior_transform is None else transformed(whole, posterior_transform, X)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Refused: the law of GPyTorch's exact models has one noise variance for all measurements.
+
+        Raises:
+            InvalidInput: Always.
+        """
+        raise InvalidInput(
+            "`model(X)` and `model.forward(X)` are those of GPyTorch's exact models. `RobustGP` is "
+            "none, since each measurement has a noise variance of its own: call "
+            "`model.posterior(X)`. In place of `loo_cv`, look at "
+            "`model.beliefs[0].cross_validation`; in place of `qLowerBoundMaxValueEntropy` with "
+            "pending points, use `qLogNoisyExpectedImprovement`."
+        )
 
     def condition_on_observations(
         self, X: Tensor, Y: Tensor, noise: Tensor | None = None, **kwargs: Any
@@ -460,11 +483,13 @@ class RobustGP(Model, GP, FantasizeMixin):
                 f"`X` is of shape {tuple(X.shape)}, expected (..., q, {dimension}){after}: "
                 f"q points of {dimension} inputs."
             )
+        _check_finite("X", X)
         return points
 
     def _given(self, points: Tensor, values: Tensor, noise: Tensor | None) -> RobustGP:
         """The model given standardised outcomes (..., k, m) at transformed inputs (..., k, d)."""
         points = points.to(self._points.device, torch.float64)
+        _check_finite("Y", values)
         values = values.to(points)
         if self._is_ensemble:
             has_components = values.ndim > points.ndim and values.shape[-3] == self._components
@@ -473,6 +498,7 @@ class RobustGP(Model, GP, FantasizeMixin):
         if noise is None:
             own = values.new_tensor(self._noises)
         else:
+            _check_finite("noise", noise)
             own = self._by_component(noise).to(values)
         shape = torch.broadcast_shapes(own.shape, values.shape[-2:])
         other = self._copy()
@@ -545,12 +571,32 @@ class RobustGP(Model, GP, FantasizeMixin):
             self.__dict__.pop(name, None)
 
 
+def _joint(law: Law, points: Tensor) -> Moments:
+    """Moments (..., q) of a law at points (..., q, d), also at none of them."""
+    if 0 not in points.shape:
+        return law(points)
+    mean, covariance = law(points.new_zeros([max(1, size) for size in points.shape]))
+    for dim in range(-points.ndim, -1):
+        if points.shape[dim] == 0:
+            mean, covariance = mean.narrow(dim + 1, 0, 0), covariance.narrow(dim, 0, 0)
+    return Moments(mean, covariance[..., : mean.shape[-1]])
+
+
 def _after_load(model: RobustGP, _: Any) -> None:
     """Transform the data by what was loaded."""
     model.eval()
     model._transform_data()
     if "fits" in model.__dict__:
         model._set_noise()
+
+
+def _check_finite(name: str, values: Tensor) -> None:
+    """`InvalidInput` unless values (..., k, d) are finite."""
+    if not bool(values.isfinite().all()):
+        bad = int((~values.isfinite()).any(-1).nonzero()[0, -1])
+        raise InvalidInput(
+            f"`{name}` is not finite in row {bad}, expected finite numbers: leave the row out."
+        )
 
 
 def _batches(further: _Further) -> tuple[torch.Size, torch.Size]:
