@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -265,3 +266,25 @@ def test_kill_9_loses_no_environment_of_what_was_measured(tmp_path):
     for trial, known in zip(after, before, strict=False):
         assert trial.user_attrs.get(ENVIRONMENT) == known.user_attrs.get(ENVIRONMENT)
     assert all(0.25 <= trial.user_attrs[ENVIRONMENT]["load"] <= 0.75 for trial in complete)
+
+
+@pytest.mark.slow
+def test_a_value_at_which_nothing_succeeds_is_said_and_not_held_against_configurations(tmp_path):
+    path = tmp_path / "study.toml"
+    path.write_text(
+        '[study]\nname = "s"\ndirection = "minimize"\nrounds = 24\n'
+        f'[objective]\ncommand = "{sys.executable} bench.py {{x}} {{load}}"\n'
+        "[environment]\nload = { values = [1, 10, 100] }\n"
+        '[risk]\nmeasure = "worst-case"\n'
+        '[parameters]\nx = { type = "float", low = 0, high = 1 }\n'
+    )
+    (tmp_path / "bench.py").write_text(
+        "import sys\nx, load = map(float, sys.argv[1:])\n"
+        "assert load < 100\nprint(10 + 20 * (x - 0.7) ** 2 + load / 10)\n"
+    )
+    code, _, error = surefoot("tune", path, "--quiet")
+    assert code == 1
+    assert "failures in a row" in error
+    assert "all with load = 100" in error
+    _, output, error = surefoot("recommend", path)
+    assert "No success at load = 100" in " ".join((output + error).split())

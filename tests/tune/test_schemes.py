@@ -3,6 +3,7 @@
 import pytest
 
 from surefoot.tune.definition.study_file import StudyFile, StudyFileError
+from surefoot.tune.study.confirm_stage import confirm_runs
 
 GIVEN = "environment.control = 'given'"
 TABLES = {  # of each scheme
@@ -71,6 +72,14 @@ def test_what_does_not_go_together_is_refused_by_its_key(tmp_path, scheme):
         named = str(error.value).removeprefix(f"{path}: ")
         assert named.startswith(f"{key.replace('*', 'p99')}: ")
         assert f" beside {scheme}, {wanted}" in named
+
+
+@pytest.mark.parametrize("scheme", ["", *TABLES])
+def test_nothing_is_measured_again_where_that_cannot_be_asked_for(tmp_path, scheme):
+    (path := tmp_path / "study.toml").write_text(_text(scheme))
+    study_file = StudyFile.load(path)
+    assert study_file.scheme.is_replayed is ("confirm" not in study_file.scheme.excluded)
+    assert (confirm_runs(study_file, 60) > 0) is study_file.scheme.is_replayed
 
 
 @pytest.mark.parametrize(

@@ -94,6 +94,8 @@ class Belief:
         units: Transformation from the units to report in to reward units.
         unstable_sites: Indices (k,) of the sites whose replicates differ too much.
         shared_failures: Values that failed measurements share, and no success has.
+        shared_conditions: Values of the environment under which no measurement succeeds: failures
+            there say nothing about designs, and what is predicted there is extrapolated.
         failed: Failed measurements, in order.
         z: Values (m, dz) that represent the environment; see `sampled`.
         weights_of_z: Their probabilities (m,), or a function of designs; see `weights_at`.
@@ -121,6 +123,7 @@ class Belief:
     units: Chain = UNCHANGED
     unstable_sites: Tensor = _NO_SITES
     shared_failures: SharedValues = NOTHING_SHARED
+    shared_conditions: SharedValues = NOTHING_SHARED
     failed: tuple[Failed, ...] = ()
     z: Tensor = NO_ENVIRONMENT.points
     weights_of_z: Tensor | WeightFunction = NO_ENVIRONMENT.weights

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from torch import Tensor
 
-from surefoot.spaces import Arms, Space
+Variables = Sequence[tuple[list[int], Tensor]]
 
 _PRIOR = 0.2  # probability that a value of a variable always fails, shared by all its values
 _PSEUDO = (1.0, 2.0)  # failures and measurements in the rate of failures without the value
@@ -57,21 +58,19 @@ class SharedValues:
     explanations: tuple[tuple[SharedValue, ...], ...] = ()
 
     @classmethod
-    def of(cls, space: Space, succeeded: Tensor, failed: Tensor) -> SharedValues:
+    def of(cls, variables: Variables, succeeded: Tensor, failed: Tensor) -> SharedValues:
         """The values that failures share.
 
         Args:
-            space: Space of the inputs.
+            variables: The discrete variables: columns (c,) of each, and its values (o, c).
             succeeded: Sites (s, d) with successes.
             failed: Inputs (f, d) that have failed.
         """
-        if isinstance(space, Arms):
-            return cls()
         explanations: list[tuple[SharedValue, ...]] = []
         while len(failed):
             possible = [
                 one
-                for columns, values in space.discrete
+                for columns, values in variables
                 for value in failed[:, columns].unique(dim=0)
                 if bool((values == value).all(-1).any())  # not of an inactive variable
                 if (one := _judged(columns, value, len(values), succeeded, failed)).failures

@@ -71,6 +71,22 @@ def are_kept(levels: Levels, values: Tensor, weights: Tensor) -> bool:
     return min(medians) >= OUTLIER_WEIGHT
 
 
+def are_predicted(levels: Levels, values: Tensor, predicted: Tensor) -> bool:
+    """Whether half of the values on each level are predicted there without them.
+
+    As a function does that jumps between regions; outliers of one size are alone among values of
+    another level, whatever their weights are.
+
+    Args:
+        levels: The levels.
+        values: Values (n,).
+        predicted: Leave-one-out predictions (n,) of them.
+    """
+    level = levels.index(values)
+    right = (levels.index(predicted) == level).double()
+    return all(float(right[level == one].mean()) >= 0.5 for one in level.unique())
+
+
 def follow(levels: Tensor, coordinate: Tensor, points: Tensor) -> bool:
     """Whether the level of a value is known from one coordinate, which has few values.
 

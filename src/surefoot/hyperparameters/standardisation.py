@@ -15,7 +15,7 @@ from surefoot.estimators.student_t import cautious_weights
 from surefoot.hyperparameters.ascent import GAUSSIAN, Ascent, within_reach
 from surefoot.hyperparameters.evidence import LENGTHSCALE_PRIORS, Evidence, Prior
 from surefoot.hyperparameters.laplace import PosteriorMode
-from surefoot.hyperparameters.levels import are_kept, follow, levels_of
+from surefoot.hyperparameters.levels import are_kept, are_predicted, follow, levels_of
 from surefoot.hyperparameters.model_choice import STRONG_EVIDENCE, with_effects
 from surefoot.hyperparameters.nuisance_effects import effects_of
 from surefoot.hyperparameters.training_data import TrainingData
@@ -97,8 +97,14 @@ class Standardisation:
         price = STRONG_EVIDENCE + _OUTLYING * levels.log_shortening
         # Workers that differ, and a step in time, make levels too.
         known, score = (self._score_with_effects(one) for one in (plain, other))
-        kept = are_kept(levels, self.searched.rewards, other.modes[0].weights)
-        return other if kept and score - price >= known else plain
+        if score - price < known:
+            return plain
+        mode, rewards = other.modes[0], self.searched.rewards
+        inverse, solved = mode.evidence.solved(mode.model, mode.weights)
+        left_out = mode.evidence.rewards - solved / inverse.diagonal()
+        predicted = other.units.chain.inverse(left_out)
+        kept = are_kept(levels, rewards, mode.weights)
+        return other if kept and are_predicted(levels, rewards, predicted) else plain
 
     def _may_be_crossed(self, levels: Levels) -> bool:
         """Whether levels follow a coordinate between whose few values nothing was measured.

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from surefoot.beliefs.probability import CERTAIN, Probability
-from surefoot.beliefs.shared_values import SharedValues
+from surefoot.beliefs.shared_values import SharedValues, Variables
 from surefoot.beliefs.success import Feasibility
 from surefoot.regression.observations import Failed, Observations
 from surefoot.spaces import Arms, Space
@@ -25,10 +25,14 @@ class Failures:
 
     Args:
         space: Space of the inputs.
+        variables: Discrete variables of the designs: columns of each, and its values.
+        conditions: Those of the environment.
         all: The failures, in order; an input that failed twice is there twice.
     """
 
     space: Space
+    variables: Variables = ()
+    conditions: Variables = ()
     all: list[Failed] = field(default_factory=list)
     _latest: Feasibility | None = None
 
@@ -85,9 +89,27 @@ class Failures:
         Args:
             observations: The successes.
         """
-        if not self.all:
-            return SharedValues()
-        return SharedValues.of(self.space, observations.sites, torch.stack(self.inputs))
+        return SharedValues.of(self.variables, observations.sites, self._of_designs(observations))
+
+    def shared_conditions(self, observations: Observations) -> SharedValues:
+        """Values of the environment under which no measurement succeeds, whatever the design is.
+
+        Args:
+            observations: The successes.
+        """
+        return SharedValues.of(self.conditions, observations.sites, self._inputs(observations))
+
+    def _inputs(self, observations: Observations) -> Tensor:
+        """Inputs (f, d) that have failed."""
+        return torch.stack(self.inputs) if self.all else observations.sites[:0]
+
+    def _of_designs(self, observations: Observations) -> Tensor:
+        """Inputs (k, d) whose failures are not those of a value of the environment.
+
+        Where nothing has succeeded, failures say nothing about what differs between designs.
+        """
+        failed = self._inputs(observations)
+        return failed[self.shared_conditions(observations)(failed) >= 0.5]
 
     def _feasibility(
         self,
@@ -99,7 +121,8 @@ class Failures:
         """The model of all measurements so far, brought up to date from the last one."""
         sites, counts = observations.sites, observations.counts
         replicates = counts[unstable].long()
-        failures = torch.stack([*self.inputs, *sites[unstable].repeat_interleave(replicates, 0)])
+        again = sites[unstable].repeat_interleave(replicates, 0)
+        failures = torch.cat([self._of_designs(observations), again])
         stable = torch.ones(len(sites), dtype=torch.bool, device=sites.device)
         stable[unstable] = False
         if self._latest is None:

@@ -203,16 +203,19 @@ class Optimizer:
         part = self.space if within is None else arguments.part_of(self.space, within)
         return self._add_pending(self._choose(among, part))
 
-    def ask_batch(self, number: int) -> list[Query]:
+    def ask_batch(
+        self, number: int, *, within: Box | Mapping[str, Any] | None = None
+    ) -> list[Query]:
         """Choose several points to measure in parallel, each with those before it pending.
 
         Args:
             number: How many.
+            within: The part of the space to choose from, as of `ask`.
 
         Returns:
             The queries.
         """
-        return [self.ask() for _ in range(checks.count("number", number))]
+        return [self.ask(within=within) for _ in range(checks.count("number", number))]
 
     def expect(self, where: Where, environment: EnvironmentValue = None) -> Query:
         """Register a measurement in progress that was not asked for.
@@ -636,6 +639,7 @@ class Optimizer:
             estimand_of(reporting.estimand, lambda: outcome.noise_sample),
             unstable_sites=unstable,
             shared_failures=told.shared_failures,
+            shared_conditions=told.shared_conditions,
             failed=tuple(told.failures.all),
         )
 

@@ -50,7 +50,12 @@ class Told:
         design, seen = space.design, space.seen
         designs = design.lower.new_zeros(0, design.dimension)
         rewards = Observations(seen.dimension, seen.lower.device)
-        return cls(rewards, designs, Failures(seen), Outcomes(seen, dict(declared), objective))
+        return cls(
+            rewards,
+            designs,
+            Failures(seen, space.discrete, space.conditions),
+            Outcomes(seen, dict(declared), objective),
+        )
 
     @property
     def copy(self) -> Told:
@@ -62,6 +67,11 @@ class Told:
     def shared_failures(self) -> SharedValues:
         """Values of discrete variables that failed measurements share, and no success has."""
         return self.failures.shared_values(self.rewards)
+
+    @property
+    def shared_conditions(self) -> SharedValues:
+        """Values of the environment under which no measurement succeeds."""
+        return self.failures.shared_conditions(self.rewards)
 
     def add(self, location: Location, measured: Measurement) -> None:
         """Take in a measurement at a location, but for its reward."""

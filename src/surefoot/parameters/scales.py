@@ -16,6 +16,7 @@ from surefoot.parameters.parameter import Choice, Float, Int, Number, is_number
 _MAX_LEVELS = 64  # a finer grid is treated as continuous, then rounded
 _TABLE = 4096  # values of a grid that are listed
 _DIGITS = 12  # of an optional number
+_EXACT = 15  # digits of a logarithmic number
 _ROUNDING = 1e-8  # of a step, within which a float is on the grid
 _LEAST_SHIFT = 1e-9  # of the scale, from a special value on it
 
@@ -77,6 +78,7 @@ class NumberScale:
             value: float = low if unit <= 0.0 else high  # without the rounding of the logarithm
         elif self.number.log:
             value = math.exp(math.log(low) + unit * (math.log(high) - math.log(low)))
+            value = float(f"{value:.{_EXACT}g}")  # 100.0, not 100.00000000000004
         else:
             value = low + unit * (high - low)
         if self.number.step is not None:

@@ -60,6 +60,8 @@ class Arms:
     observed: ClassVar[bool] = False
     finite: ClassVar[bool] = True
     has_environment: ClassVar[bool] = False
+    discrete: ClassVar[tuple[()]] = ()
+    conditions: ClassVar[tuple[()]] = ()
     environment: ClassVar[FiniteEnvironment] = NO_ENVIRONMENT
     shared: ClassVar[tuple[tuple[int, ...], ...]] = ()
 

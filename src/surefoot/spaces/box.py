@@ -88,6 +88,7 @@ class Box:
     finite: ClassVar[bool] = False
     is_elsewhere: ClassVar[bool] = False
     has_environment: ClassVar[bool] = False
+    conditions: ClassVar[tuple[()]] = ()
     environment: ClassVar[FiniteEnvironment] = NO_ENVIRONMENT
     has_coordinates: ClassVar[bool] = True
 

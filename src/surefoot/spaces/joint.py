@@ -133,6 +133,33 @@ class Joint:
         flat = (upper - lower <= 0.0).to(lower)  # coordinates with one value have no extent
         return Box(lower - 0.5 * flat, upper + 0.5 * flat)
 
+    @property
+    def discrete(self) -> Sequence[tuple[list[int], Tensor]]:
+        """Columns of each discrete variable of the designs in points of f, and its values."""
+        return self.design.discrete if self.perturbation is None or self.conditions else []
+
+    @property
+    def conditions(self) -> list[tuple[list[int], Tensor]]:
+        """Columns of each variable of a finite environment in points of f, and its values."""
+        if isinstance(self.seen, Arms) or not isinstance(self.environment, FiniteEnvironment):
+            return []
+        ends = torch.stack([self.design.lower, self.design.upper])
+        seen, first = self.points(ends, self.environment.points), self.dimension  # (2, m, d)
+        at = seen[0, :, first:]
+        if at.shape[-1] != self.environment.dimension or not bool((seen[:, :, first:] == at).all()):
+            return []  # it is the design that varies, as by control noise
+        return [
+            ([first + column], values.unique().unsqueeze(-1))
+            for column, values in enumerate(at.unbind(-1))
+        ]
+
+    def condition(self, column: int, value: Tensor) -> tuple[int, float]:
+        """Index of a variable of the environment and its value, from one of `conditions`."""
+        known = self.environment.points  # type: ignore[union-attr]
+        index = column - self.dimension
+        seen = self.points(self.design.lower.unsqueeze(0), known)[0, :, column]
+        return index, float(known[int((seen - value).abs().argmin()), index])
+
     def points(self, x: Tensor, z: Tensor) -> Tensor:
         """Points of f for every combination of designs and environments.
 

@@ -46,6 +46,14 @@ class Predicted(Protocol):
         """
         ...
 
+    def variable(self, index: int, value: float) -> tuple[str, float]:
+        """Name and value of a variable of the environment, from its index.
+
+        Raises:
+            InvalidInput: If there are none.
+        """
+        ...
+
     def at(
         self, belief: Belief, x: Tensor, environments: Environments | None, offset: Tensor | float
     ) -> Ends:
@@ -74,6 +82,11 @@ class Value:
         raise InvalidInput(
             "the study has no environment: pass `environment` and `risk` to its sampler."
         )
+
+    def variable(self, index: int, value: float) -> tuple[str, float]:
+        """None."""
+        self.values()
+        return "", value
 
     def at(
         self, belief: Belief, x: Tensor, environments: Environments | None, offset: Tensor | float
@@ -110,6 +123,11 @@ class RiskOverEnvironment:
         return self.environment.distribution.values(  # type: ignore[return-value]
             _ENVIRONMENTS, torch.Generator().manual_seed(0), support_only(self.risk)
         )
+
+    def variable(self, index: int, value: float) -> tuple[str, float]:
+        """Name and value of a variable of the environment, from its index."""
+        name = self.environment.names[index]
+        return name, int(value) if name in self.environment.integer else value
 
     def at(
         self, belief: Belief, x: Tensor, environments: Environments | None, offset: Tensor | float

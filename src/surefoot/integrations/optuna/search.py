@@ -13,6 +13,7 @@ from optuna.study import Study
 from surefoot._internal import checks
 from surefoot._internal.effects import EFFECTS
 from surefoot._internal.estimands import ESTIMANDS, Estimand
+from surefoot._internal.user_warnings import warn
 from surefoot.integrations.optuna.objectives import names_of, signs_of
 from surefoot.integrations.optuna.trial_conditions import LOG_DURATION
 from surefoot.types import Constraint, InvalidInput, Objective, Outcome, Watched
@@ -297,6 +298,17 @@ class Search:
         """Number of objectives of a study, with the further ones."""
         return len(study.directions) + len(self.objectives)
 
+    def _warn_of_unknown(self, study: Study, guessed: set[str]) -> None:
+        """Say which guessed parameters no trial has, as is known once one has been sampled."""
+        known = [trial.params for trial in study.get_trials(deepcopy=False) if trial.params]
+        unknown = sorted(guessed - {name for params in known for name in params})
+        if known and unknown:
+            names = ", ".join(sorted({name for params in known for name in params}))
+            warn(
+                f"`guess` has {', '.join(map(repr, unknown))}, expected parameters of the trials "
+                f"({names}): it is not used."
+            )
+
     def tracker(
         self, study: Study, encoding: Encoding, seed: int, objectives: Sequence[int]
     ) -> StudyTracker:
@@ -321,6 +333,7 @@ class Search:
 
         spread = math.inf if self.unstable is None else self.unstable
         guess = {name: one for name, one in self.guess.items() if name in encoding.parameters}
+        self._warn_of_unknown(study, {*self.guess} - {*guess})
         named = encoding.space.named
         right = {name: one for name, one in guess.items() if named.parameters[name].contains(one)}
         for name in {*named.excluded(right)} & {*guess}:  # by conditions found in the trials

@@ -158,6 +158,19 @@ class StudyBelief:
         ]
 
     @property
+    def shared_conditions(self) -> list[SharedFailure]:
+        """Values of the environment under which no trial seems to succeed, whatever it is of."""
+        space, found = self.belief.space, self.belief.shared_conditions.found
+        return [
+            SharedFailure(
+                *self.predicted.variable(*space.condition(one.columns[0], one.value)),  # type: ignore[union-attr]
+                one.failures,
+                one.probability,
+            )
+            for one in found
+        ]
+
+    @property
     def estimand(self) -> Estimand:
         """Predicted functional of the measurements of a configuration."""
         return self.belief.estimand.name

@@ -89,7 +89,7 @@ class OfTrials:
         """There are no rules."""
 
     def check_guess(self, guess: Mapping[str, Any]) -> None:
-        """Check that a guess names parameters of the trials, once there are any."""
+        """There is no space yet: names that no trial has are said by the search."""
 
 
 StudySpace = Declared | OfTrials

@@ -17,7 +17,7 @@ def left_of_design(state: StudyState) -> list[dict[str, Any]]:
     The design follows from the seed of the study, so that every process draws the same. Where
     constraints or an environment are measured, or a variable is given, a model chooses during the
     initial design too, and there is none to be drawn ahead; nor is there where trials must not
-    fail.
+    fail, or where a guess or an older study says where to begin.
 
     Args:
         state: The study.
@@ -26,7 +26,9 @@ def left_of_design(state: StudyState) -> list[dict[str, Any]]:
         The configurations, none once the study has as many rounds as the design has points.
     """
     study_file = state.study_file
-    if study_file.reported or study_file.study.safe or not study_file.scheme.is_replayed:
+    known_before = bool(study_file.guess) or study_file.prior is not None
+    measured = study_file.reported or not study_file.scheme.is_replayed
+    if known_before or measured or study_file.study.safe:
         return []
     begun = sum(one.state == TrialState.RUNNING or is_round(one) for one in state.trials)
     known = [trial.params for trial in state.trials]

@@ -50,7 +50,8 @@ class Scheme:
         table: Where the study file asks for it.
         excluded: Keys of the study file that do not go together with it, and what is expected
             instead.
-        is_replayed: Whether a known configuration can be measured again, under the same conditions.
+        is_replayed: Whether a known configuration is measured again, under the same conditions,
+            since one is recommended for all.
         home: Table of the study file that has its variables.
         variables: Random variables under whose values a trial measures, by name.
         observed: Whether the objective reports the values of `variables`, rather than being told
@@ -161,6 +162,7 @@ def of_several(named: Mapping[str, ObjectivesSection]) -> Scheme:
             **dict.fromkeys(("objective.log", "objective.race"), "expected none"),
             **_FOR_ONE_VALUE,
         },
+        is_replayed=False,
         objectives=named,
         definition={"objectives": {name: one.direction for name, one in named.items()}},
         arguments=lambda scheme: {"objectives": scheme.further},

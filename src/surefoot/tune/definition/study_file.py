@@ -75,9 +75,7 @@ class StudyFile:
             measured = {"value": first.value, "unit": first.unit}
             self.objective = self.objective.model_copy(update=measured)
         self.parameters = {**contents.parameters, **self.scheme.given}
-        self.confirm = contents.confirm or ConfirmSection(
-            share=0.0 if self.scheme.objectives else 0.15
-        )
+        self.confirm = contents.confirm or ConfirmSection()
         self.repeats = contents.repeats or RepeatsSection(most=1, unstable=False)
         self.stop = contents.stop
         self.prior = contents.prior

@@ -38,12 +38,12 @@ def contradictions(
         compared: Whether to compare the model with another one, which takes as long as a fit.
 
     Returns:
-        A sentence for each contradiction: of equal measurements, of the repeats of a configuration,
-        of the order in time, of earlier predictions, of those of measurements that are left out, of
-        effects that are factors, of measurements near the recommendation, and of the symmetry of
-        the noise.
+        A sentence for each contradiction: of equal measurements, of the order in time, of values of
+        the environment at which nothing succeeds, of the repeats of a configuration, of earlier
+        predictions, of those of measurements that are left out, of effects that are factors, of
+        measurements near the recommendation, and of the symmetry of the noise.
     """
-    found = [_equal_values(state), _change_in_time(state)]
+    found = [_equal_values(state), _change_in_time(state), _never_measured(state)]
     if not state.study_file.scheme.variables:
         units, model = state.study_file.units, state.belief
         found.append(_repeats(state))
@@ -53,6 +53,19 @@ def contradictions(
         found.append(_bias(model, state.recommendation))
         found.append(_skewness(units, model, state.recommendation))
     return tuple(text for text in found if text)
+
+
+def _never_measured(state: StudyState) -> str:
+    """Values of the environment at which every run has failed."""
+    failing = state.belief.shared_conditions
+    if not failing:
+        return ""
+    where = ", ".join(f"{one.name} = {one.value} ({one.failures} failed)" for one in failing)
+    return (
+        f"No success at {where}: these failures are not held against the configurations, and what "
+        "is predicted there is extrapolated from the other values. Mend what fails there, or leave "
+        "the value out."
+    )
 
 
 def _equal_values(state: StudyState) -> str:

@@ -283,7 +283,7 @@ def against_defaults(state: StudyState) -> AgainstDefaults | None:
     """The recommendation against the default configuration, None where that does not apply."""
     defaults, belief = state.study_file.defaults, state.belief
     study_file = state.study_file
-    if defaults is None or not study_file.scheme.is_replayed or study_file.scheme.objectives:
+    if defaults is None or not study_file.scheme.is_replayed:
         return None
     value, best = float(belief.predict([defaults])[0][0]), state.recommendation
     change = belief.difference(best.params, defaults)

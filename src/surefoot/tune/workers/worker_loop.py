@@ -36,8 +36,15 @@ class TooManyFailures(SurefootError):
     def after(cls, streak: list[FrozenTrial]) -> TooManyFailures:
         last = streak[-1]
         known = " of a configuration that had been measured" * (TRIED_AGAIN in last.user_attrs)
+        under = [trial_environment(one) for one in streak]
+        alike = [
+            f"{name} = {value}"
+            for name, value in under[-1].items()
+            if all(one.get(name) == value for one in under)
+        ]
+        where = f", all with {', '.join(alike)}" if alike else ""
         return cls(
-            f"{len(streak)} failures in a row, the last (trial {last.number}){known}: "
+            f"{len(streak)} failures in a row{where}, the last (trial {last.number}){known}: "
             f"{explained_failure(last)}; all trials are kept, and the same command resumes the "
             "study"
         )
