@@ -218,7 +218,8 @@ def recommend(
                            the constraints that these do not satisfy (doubtful)
       present              the value at the level of the latest rounds, in a study with pairs
       feasible             whether all constraints hold with their confidence
-      feasibility          how probable that is
+      feasibility          how probable that is; null before each has a measurement
+      unmeasured           the constraints that have no measurement yet
       constraints          the prediction for each constraint; none in a study
                            with an environment, where feasibility is over it
       warnings             what in the measurements contradicts the model
@@ -273,7 +274,9 @@ def recommend(
             content["effects"] = list(summary.effects)
             content["failures"] = list(summary.failures)
             if opened.study_file.constraints:
-                content["feasible"], content["feasibility"] = best.feasible, best.feasibility
+                content["feasible"] = best.feasible
+                content["feasibility"] = None if best.unmeasured else best.feasibility
+                content["unmeasured"] = list(best.unmeasured)
                 content["constraints"] = constraints_as_json(summary.constraints)
             if (risk := summary.risk) is not None:
                 described = ("measure", "level", "tail", "meaning")

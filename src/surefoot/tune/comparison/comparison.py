@@ -196,6 +196,8 @@ class Comparison:
 def of_further(pairs: Sequence[Mapping[str, Run]], name: str) -> list[dict[str, Run]]:
     """Runs with the value of a further objective, which they have measured beside their own.
 
+    Those from before the study had the objective are left out.
+
     Args:
         pairs: Results of "a" and "b" by pair.
         name: Name of the objective.
@@ -204,6 +206,7 @@ def of_further(pairs: Sequence[Mapping[str, Run]], name: str) -> list[dict[str, 
         {
             label: run.measuring(run.readings[name]) if isinstance(run, Measurement) else run
             for label, run in pair.items()
+            if not isinstance(run, Measurement) or name in run.readings
         }
         for pair in pairs
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from surefoot.integrations.optuna.predictions import unmeasured_text
 from surefoot.types import Constraint
 
 if TYPE_CHECKING:
@@ -27,13 +28,18 @@ def constraint_lines(
     lines = [f"  {describe(name, one)}" for name, one in constraints.items()]
     if lines:
         lines.insert(0, "Constraints there:")
-    if not best.feasible:
+    if best.unmeasured:
+        lines.append(
+            f"{unmeasured_text(best.unmeasured)}: no configuration is known that satisfies all "
+            "constraints."
+        )
+    elif not best.feasible:
         lines.append(
             "No configuration is known that satisfies all constraints with the confidence asked "
             "for; this one, of those measured, comes nearest: they hold with probability "
             f"{probability_text(best.feasibility)}."
         )
-    elif together:
+    if together and (best.feasible or best.unmeasured):
         lines.append(f"{together} hold with probability {probability_text(best.feasibility)}.")
     return lines
 

@@ -22,6 +22,7 @@ from surefoot.tune.study.opened_study import OpenedStudy
 from surefoot.tune.study.pairing import Pairing
 from surefoot.tune.study.state import StudyState
 from surefoot.tune.study.trial_attributes import IMPORTED
+from surefoot.tune.study.unmeasured import unmeasured_objectives_note
 from surefoot.tune.study.unstable import unstable_note
 from surefoot.tune.units import Units
 from surefoot.types import NotReady
@@ -220,8 +221,8 @@ def warnings_of(state: StudyState, checkpoints: list[int]) -> tuple[str, ...]:
         A sentence each.
     """
     found = contradictions(state, {count: state.recommended_after(count) for count in checkpoints})
-    note = unstable_note(state)
-    return (*found, note) if note else found
+    without = unmeasured_objectives_note(state.study_file, state.trials)
+    return tuple(text for text in (without, *found, unstable_note(state)) if text)
 
 
 def predicted_constraints(state: StudyState) -> dict[str, PredictedConstraint]:
