@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from importlib.metadata import entry_points
 from importlib.metadata import version as installed_version
 from pathlib import Path
@@ -421,6 +422,16 @@ def import_(
             show_default=False,
         ),
     ],
+    given: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--given",
+            metavar="NAME=VALUE",
+            help="Value of a variable of [environment] or [fidelity] under which another study, "
+            "which did not have it, was measured; once for each.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Add the measurements of a table (CSV, Parquet), or of another study.
 
@@ -433,14 +444,20 @@ def import_(
 
     Instead of a table, an SQLite file or a journal of Optuna, such as the study's own from before
     its parameters were changed: a parameter that is new there has its default in all earlier
-    measurements, and those outside the present ranges are left out.
+    measurements, a variable the value of --given, and those outside the present ranges are left
+    out. Parameters and measurements are converted to the units of the study.
     """
     with study_errors():
         from surefoot.tune import import_table
         from surefoot.tune.study.storage import is_storage
         from surefoot.tune.study.study_import import import_study
 
-        add = import_study if is_storage(table) else import_table
+        texts, is_study = given_texts(given), is_storage(table)
+        if texts and not is_study:
+            raise typer.BadParameter(
+                f"--given: got a value of {next(iter(texts))} with a table, expected a column of it"
+            )
+        add = partial(import_study, given=texts) if is_study else import_table
         done = add(study, table, lambda text: _say(text, err=True))
         many = "trial" if done.trials == 1 else "trials"
         failed = f", {done.failed} of them failed" if done.failed else ""
