@@ -588,7 +588,7 @@ def _show(summary: Summary, verdict: str = "") -> None:
     _say(f"{named}, {known}:")
     for name, value in best.params.items():
         _say(f"  {name} = {units.of(name, value, json.dumps(value, ensure_ascii=False))}")
-    for line in constraint_lines(best, summary.constraints, summary.together):
+    for line in constraint_lines(best, summary.constraints, summary.together, units.reported):
         _say(line)
     if risk is not None:
         of = "" if best.estimand == "location" else f" of the {best.estimand} of measurements"

@@ -307,7 +307,7 @@ def result_of(trial: FrozenTrial, study_file: StudyFile) -> str:
     if trial.state == TrialState.COMPLETE:
         value = pair_text(trial) or study_file.units.of_value(measured_text(trial.value))
         reported = trial_constraints(trial)
-        limits = beyond_text(reported, study_file.constraints)
+        limits = beyond_text(reported, study_file.constraints, study_file.units.reported)
         value = objectives_text(study_file, value, reported)
         early = ", ended early" if trial.user_attrs.get(ENDED_EARLY) else ""
         return f"trial {trial.number}: {value}{early}{_environment(trial)}{limits}"

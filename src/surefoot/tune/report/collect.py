@@ -124,6 +124,7 @@ def collect(state: StudyState) -> Report:
                 best,
                 predicted_constraints(state),
                 constraints_together(state),
+                study_file.units.reported,
             )
         ),
         effects=_effects(state),

@@ -46,6 +46,7 @@ class AgainstDefaults:
         positive: Whether all measurements are positive, so that nothing is less by more than 100 %.
         doubtful: Constraints that the defaults do not satisfy with the confidence asked for, as
             predicted, by name.
+        units: Units of the constraints by name.
     """
 
     params: dict[str, Any]
@@ -55,6 +56,7 @@ class AgainstDefaults:
     upper: float
     positive: bool = False
     doubtful: Mapping[str, PredictedConstraint] = field(default_factory=dict)
+    units: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def limits(self) -> str:
@@ -65,7 +67,9 @@ class AgainstDefaults:
         verb = (
             "break" if all(one.probability < 0.5 for one in self.doubtful.values()) else "may break"
         )
-        each = "; ".join(describe(name, one) for name, one in self.doubtful.items())
+        each = "; ".join(
+            describe(name, one, self.units.get(name)) for name, one in self.doubtful.items()
+        )
         return f"The defaults {verb} the limit{plural} of {each}."
 
     def __str__(self) -> str:
@@ -297,4 +301,5 @@ def against_defaults(state: StudyState) -> AgainstDefaults | None:
         for name, one in _constraints_at(state, defaults).items()
         if one.probability < one.limit.confidence
     }
-    return AgainstDefaults(defaults, value, *change, positive, doubtful)
+    units = study_file.units.reported
+    return AgainstDefaults(defaults, value, *change, positive, doubtful, units)
