@@ -66,6 +66,15 @@ def test_an_import_converts_them(write, old, new, name, size):
 
 
 @pytest.mark.slow
+def test_a_study_without_a_unit_has_that_of_what_it_takes_over(write):
+    old, new, _, _ = CONVERTED["known in one only"]
+    path = write(RENAMED, (old, new))
+    import_study(path, path.with_name("old.db"))
+    with pytest.raises(StudyFileError, match=r"parameters.wait.unit: got 's', but .* in ms"):
+        open_study(write(RENAMED, ('"ms"', '"s"')))
+
+
+@pytest.mark.slow
 def test_a_unit_that_cannot_be_converted_is_refused(write):
     path = write(RENAMED, ('"ms"', '"points"'))
     said = r"old.db: wait is in ms, and that of study.toml is in points, expected a unit that can"

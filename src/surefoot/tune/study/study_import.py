@@ -42,10 +42,9 @@ def import_study(
 ) -> Imported:
     """Add the finished trials of the study in a storage to a study, which is created if need be.
 
-    A parameter that a trial lacks has its default. Measurements in another unit are converted to
-    that of the study, which has theirs if it has none, and so are parameters where the units of
-    both are known. Trials with values outside the present
-    ranges are left out, and so are those that the study has already.
+    A parameter that a trial lacks has its default. Measurements and parameters in another unit are
+    converted to that of the study, which has theirs if it has none. Trials with values outside the
+    present ranges are left out, and so are those that the study has already.
 
     Args:
         path: The study file.
@@ -77,7 +76,8 @@ def import_study(
     adopted = [takeover.adopted(trial, f"{name} {trial.number}") for trial in rounds]
     fitting = [(one, trial_start(one)) for one in adopted if one is not None]
     skipped, outside = len(trials) - len(rounds), len(rounds) - len(fitting)
-    return add_trials(study_file, fitting, skipped, outside, units, note=note)
+    known = {**recorded_parameter_units(study), **of_parameters}
+    return add_trials(study_file, fitting, skipped, outside, units, known, note=note)
 
 
 def _conditions(
