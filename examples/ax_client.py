@@ -11,6 +11,8 @@ from ax.generation_strategy.generator_spec import GeneratorSpec
 from ax.generation_strategy.transition_criterion import MinTrials
 from ax.generators.torch.botorch_modular.surrogate import ModelConfig, SurrogateSpec
 from ax.generators.torch.botorch_modular.utils import fit_botorch_model
+from ax.storage.botorch_modular_registry import register_model
+from botorch.fit import fit_gpytorch_mll
 
 from surefoot.integrations.botorch import RobustGP
 
@@ -20,9 +22,10 @@ TRIALS, INITIAL = 9, 8
 @fit_botorch_model.register(RobustGP)
 def fit(model, mll_class, mll_options=None):
     """Fit where Ax asks for it."""
-    return model.fits
+    fit_gpytorch_mll(mll_class(model.likelihood, model))
 
 
+register_model(RobustGP)  # so that a client can be saved
 robust = SurrogateSpec(model_configs=[ModelConfig(botorch_model_class=RobustGP)])
 sobol = GenerationNode(
     "sobol",
@@ -46,4 +49,5 @@ for trial in range(TRIALS):
     memory = knobs["a"] + knobs["b"]
     client.complete_trial(index, {"latency": latency + outlier, "memory": memory})
 model = client._generation_strategy.adapter.generator.surrogate.model
-print(f"proposed {knobs}")
+best, predicted, _, _ = client.get_best_parameterization()
+print(f"best {best}: {predicted}")

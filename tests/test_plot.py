@@ -14,7 +14,7 @@ import pytest
 from optuna.trial import TrialState, create_trial
 
 import surefoot as sf
-from surefoot.integrations.optuna import Front, ParetoPoint
+from surefoot.integrations.optuna import CONSTRAINTS, Front, ParetoPoint
 from surefoot.tune import open_study
 from surefoot.tune.ask_tell.ask_tell import open_ask_tell
 from surefoot.types import InvalidInput
@@ -116,6 +116,17 @@ def test_a_front_has_its_points_with_their_intervals():
     assert all(low < one < high for one in measured.y)
     assert high < 20.0, "an outlier squashes the front"
     assert "&lt;x&gt; = 0" in front.hovertext[2]
+
+
+def test_measurements_that_lack_an_objective_are_left_out_of_its_figure():
+    """A further objective is recorded beside the value, since it was declared later perhaps."""
+    trials = [
+        create_trial(value=1.5, user_attrs={CONSTRAINTS: {"b": 4.0}}),
+        create_trial(value=2.5),
+        create_trial(values=[1.2, 2.5]),
+    ]
+    measured = sf.plot.front(FRONT, trials=trials).data[0]
+    assert (list(measured.x), list(measured.y)) == ([1.5, 1.2], [4.0, 2.5])
 
 
 def test_a_front_of_three_objectives_is_drawn_over_two_that_are_named():

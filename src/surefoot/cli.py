@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from importlib.metadata import entry_points
 from importlib.metadata import version as installed_version
 from pathlib import Path
@@ -218,7 +219,8 @@ def recommend(
                            the constraints that these do not satisfy (doubtful)
       present              the value at the level of the latest rounds, in a study with pairs
       feasible             whether all constraints hold with their confidence
-      feasibility          how probable that is
+      feasibility          how probable that is; null before each has a measurement
+      unmeasured           the constraints that have no measurement yet
       constraints          the prediction for each constraint; none in a study
                            with an environment, where feasibility is over it
       warnings             what in the measurements contradicts the model
@@ -273,7 +275,9 @@ def recommend(
             content["effects"] = list(summary.effects)
             content["failures"] = list(summary.failures)
             if opened.study_file.constraints:
-                content["feasible"], content["feasibility"] = best.feasible, best.feasibility
+                content["feasible"] = best.feasible
+                content["feasibility"] = None if best.unmeasured else best.feasibility
+                content["unmeasured"] = list(best.unmeasured)
                 content["constraints"] = constraints_as_json(summary.constraints)
             if (risk := summary.risk) is not None:
                 described = ("measure", "level", "tail", "meaning")
@@ -418,6 +422,16 @@ def import_(
             show_default=False,
         ),
     ],
+    given: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--given",
+            metavar="NAME=VALUE",
+            help="Value of a variable of [environment] or [fidelity] under which another study, "
+            "which did not have it, was measured; once for each.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Add the measurements of a table (CSV, Parquet), or of another study.
 
@@ -430,14 +444,20 @@ def import_(
 
     Instead of a table, an SQLite file or a journal of Optuna, such as the study's own from before
     its parameters were changed: a parameter that is new there has its default in all earlier
-    measurements, and those outside the present ranges are left out.
+    measurements, a variable the value of --given, and those outside the present ranges are left
+    out. Parameters and measurements are converted to the units of the study.
     """
     with study_errors():
         from surefoot.tune import import_table
         from surefoot.tune.study.storage import is_storage
         from surefoot.tune.study.study_import import import_study
 
-        add = import_study if is_storage(table) else import_table
+        texts, is_study = given_texts(given), is_storage(table)
+        if texts and not is_study:
+            raise typer.BadParameter(
+                f"--given: got a value of {next(iter(texts))} with a table, expected a column of it"
+            )
+        add = partial(import_study, given=texts) if is_study else import_table
         done = add(study, table, lambda text: _say(text, err=True))
         many = "trial" if done.trials == 1 else "trials"
         failed = f", {done.failed} of them failed" if done.failed else ""
@@ -568,7 +588,7 @@ def _show(summary: Summary, verdict: str = "") -> None:
     _say(f"{named}, {known}:")
     for name, value in best.params.items():
         _say(f"  {name} = {units.of(name, value, json.dumps(value, ensure_ascii=False))}")
-    for line in constraint_lines(best, summary.constraints, summary.together):
+    for line in constraint_lines(best, summary.constraints, summary.together, units.reported):
         _say(line)
     if risk is not None:
         of = "" if best.estimand == "location" else f" of the {best.estimand} of measurements"

@@ -16,6 +16,7 @@ from surefoot._internal.extras import extra
 from surefoot.parameters import Choice
 from surefoot.tune.study.opened_study import OpenedStudy, open_study
 from surefoot.tune.study.state import StudyState
+from surefoot.tune.study.trial_attributes import trial_constraints
 from surefoot.types import InvalidInput
 
 with extra("tune"):
@@ -221,8 +222,12 @@ def front(
             f"got the objectives {checks.shown(x)} and {checks.shown(y)}, expected two of "
             f"{', '.join(names)}."
         )
-    rows = [one.values for one in trials if one.values]
-    across, up = ([row[names.index(name)] for row in rows] for name in (x, y))
+    rows = [
+        {**dict(zip(names, one.values, strict=False)), **trial_constraints(one)}
+        for one in trials
+        if one.values
+    ]
+    across, up = ([row.get(name) for row in rows] for name in (x, y))
     return front_figure(front, x, y, {x: across, y: up})
 
 

@@ -223,10 +223,11 @@ class Recommendation:
             the posterior median if rewards are transformed; on a `Joint` space the risk of it.
         lower: Lower end of an interval of that value, in reward units (see `Optimizer`).
         upper: Upper end.
-        feasibility: Probability that all constraints hold there, 1 without constraints.
+        feasibility: Probability that all constraints with a value hold there, 1 without any.
         estimand: What the value is of the rewards at `point`: their "location", "median" or "mean".
         params: Configuration of `point`, as values by parameter name, on a `parameters.Space`;
             empty otherwise.
+        unmeasured: Declared constraints without a value, of which nothing is known.
     """
 
     point: Tensor
@@ -237,6 +238,7 @@ class Recommendation:
     feasibility: float = 1.0
     estimand: str = "location"
     params: Mapping[str, Any] = field(default_factory=dict)
+    unmeasured: tuple[str, ...] = ()
 
     @property
     def rows(self) -> dict[str, Any]:
@@ -247,6 +249,7 @@ class Recommendation:
             "arm": self.arm,
             f"predicted {value}": value_text(self.value, self.lower, self.upper),
             "constraints hold": f"{self.feasibility:.0%}" if self.feasibility < 1.0 else None,
+            "not measured yet": ", ".join(self.unmeasured) or None,
         }
 
     def _repr_html_(self) -> str:

@@ -42,6 +42,15 @@ def test_where_none_is_known_to_satisfy_them_the_nearest_is_recommended(optimize
 
 
 @pytest.mark.slow
+def test_a_limit_without_a_value_is_said_with_the_recommendation(optimizer):
+    optimizer.tell_all([[0.1], [0.5], [0.9]], [0.1, 0.5, 0.9])
+    best = optimizer.recommend()
+    assert best.unmeasured == ("p99",)
+    assert best.rows["not measured yet"] == "p99"
+    assert told(optimizer, [0.2]).recommend().unmeasured == ()
+
+
+@pytest.mark.slow
 def test_a_minimum_is_the_mirror_image_of_a_maximum():
     mirrored = {"p99": sf.Constraint(minimum=-0.5, confidence=0.9)}
     pair = []

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from typer.testing import CliRunner
 
 from surefoot.cli import app
-from surefoot.tune import StudyFile, StudyFileError, import_table, open_study, run, summarise
+from surefoot.tune import (
+    StudyFile,
+    StudyFileError,
+    compare,
+    import_table,
+    open_study,
+    run,
+    summarise,
+)
 from surefoot.tune.check import check
 from surefoot.tune.definition.command_template import CommandTemplate
+from surefoot.tune.display import result_of
 from surefoot.tune.measuring.command_objective import CommandObjective
 from surefoot.tune.measuring.function_objective import FunctionObjective
 from surefoot.tune.measuring.measurement import Failure, Measurement
@@ -19,6 +29,12 @@ from surefoot.tune.measuring.printed_value import printed_value
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study.tables import trial_table
 
+BENCH = "import sys\nx = float(sys.argv[2])\nprint('measured', x)\nprint(f'p99={8 + 20 * x}ms')\n"
+DEFAULTS = (
+    ("low = 512", "default = 600, low = 512"),
+    ("low = 0", "default = 0.7, low = 0"),
+    ('"FULL"]', '"FULL"], default = "OFF"'),
+)
 LIMIT = "[constraints]\np99 = { max = 20 }\n\n[parameters]"
 TABLE = """\
 size,share,mode,value,p99
@@ -174,6 +190,23 @@ def test_a_limit_is_converted_to_the_unit_of_what_it_limits(write_study, line, l
     path = write_study(("[parameters]", f"[constraints]\np99 = {{ {line} }}\n[parameters]"))
     found = StudyFile.load(path).constraints["p99"]
     assert limit == (found.maximum if "max" in line else found.minimum)
+
+
+@pytest.mark.slow
+def test_a_limit_is_said_in_its_unit(write_study, tmp_path):
+    unit = LIMIT.replace("20", "20, unit = 'ms'")
+    path = write_study(("[parameters]", unit), *DEFAULTS, bench=BENCH)
+    (tmp_path / "runs.csv").write_text(TABLE)
+    import_table(path, tmp_path / "runs.csv")
+    said = CliRunner().invoke(app, ["recommend", str(path)]).stdout
+    assert re.search(r"p99, at most 20 ms: [\d.]+ \([\d.]+ to [\d.]+\) ms, holds with", said)
+    assert re.search(r"The defaults .* p99, at most 20 ms: ", said)
+    opened = open_study(path)
+    assert ", beyond its limit: p99 22 ms" in result_of(opened.state().trials[5], opened.study_file)
+    assert "at most 20 ms" in "\n".join(check(path).lines())
+    a, b = "size=600,share=0.1,mode=OFF", "size=600,share=0.5,mode=OFF"
+    found = compare(path, a, b, runs=2, quiet=True)
+    assert "  p99, at most 20 ms: A " in "\n".join(found.lines())
 
 
 @pytest.mark.slow

@@ -10,13 +10,15 @@ import pytest
 from optuna.trial import create_trial
 from typer.testing import CliRunner
 
+from support.study_doubles import measurement
 from surefoot.cli import app
 from surefoot.tune import StudyFile, StudyFileError, open_study
 from surefoot.tune.ask_tell.ask_tell import open_ask_tell
 from surefoot.tune.ask_tell.verbs import Verbs
-from surefoot.tune.comparison.named_settings import named_setting
+from surefoot.tune.comparison.compare import Comparing
+from surefoot.tune.comparison.named_settings import named_setting, named_settings
 from surefoot.tune.report.collect import collect
-from surefoot.tune.report.page import _comparison
+from surefoot.tune.report.page import _comparison, page
 from surefoot.tune.study.best_by_given import best_by_given
 from surefoot.types import InvalidInput
 
@@ -143,6 +145,7 @@ def test_a_report_compares_what_was_measured_under_the_same_conditions(write):
     assert "median" not in said
     assert report.first.mean == pytest.approx(500.0, abs=20.0)  # the first one's load was 200
     assert all(one.then.mean < 800.0 for one in report.history[2:])
+    assert "may differ; the band is of the prediction under load=50." in page(report)
 
 
 @pytest.mark.parametrize(
@@ -161,6 +164,41 @@ def test_values_that_do_not_fit_are_refused_and_nothing_is_asked(write, given, m
         with pytest.raises(InvalidInput, match=message):
             ask()
     assert study.status().asked == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("120", 120.0), ("120rps", 120.0), ("0.12 krps", 120.0), ("3 req", None)]
+)
+def test_a_value_may_have_the_unit_of_its_variable(write, text, value):
+    study = open_ask_tell(write("", ("high = 200", "high = 200, unit = 'rps'")))
+    if value is None:
+        with pytest.raises(InvalidInput, match=f"load: got '{text}', expected .*, in rps"):
+            study.ask(given={"load": text})
+        return
+    assert study.ask(given={"load": text})[0].params["load"] == value
+
+
+def test_a_value_without_a_known_unit_takes_none(write):
+    with pytest.raises(InvalidInput, match=r"load: got '120rps', expected a number from 0 to 200$"):
+        open_ask_tell(write()).ask(given={"load": "120rps"})
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "differ"),
+    [
+        ("cache=0.1,load=20", "cache=0.9,load=20", ""),
+        ("cache=0.1,load=20", "cache=0.1,load=90", "A is under load=20.0 and B under load=90.0"),
+    ],
+)
+def test_a_comparison_under_different_values_is_warned_of(write, a, b, differ):
+    study_file = StudyFile.load(write())
+    comparing = Comparing(study_file, *named_settings(study_file, [a, b]), 2, 0.95, False)
+    run = measurement(1.0, 0.1)
+    result = comparing.result([{"a": run, "b": run}])
+    assert result.warning.startswith(differ)
+    assert bool(result.warning) is bool(differ)
+    assert ([line for line in result.lines() if "Warning" in line] != []) is bool(differ)
+    assert result.as_dict()["warning"] == result.warning
 
 
 def test_a_study_without_such_variables_takes_none(write):

@@ -525,7 +525,7 @@ def test_check_shows_what_is_read_and_records_nothing(write_study, tmp_path):
     assert lines[:3] == [
         "default: size=600, share=0.5, mode=OFF",
         "measurement: 1.5 ± 0.02 ms, read from `1.5 ms ± 20 us`",
-        "p99: 0.95 ms, at most 2",
+        "p99: 0.95 ms, at most 2 ms",
     ]
     assert "nothing was recorded" in lines[3]
     assert sorted(tmp_path.iterdir()) == before

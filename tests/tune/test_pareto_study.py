@@ -249,6 +249,13 @@ def test_a_comparison_of_a_further_objective_knows_its_errors() -> None:
     assert (pair["a"].value, pair["a"].sem) == (2.0, 0.5)
 
 
+def test_runs_from_before_an_objective_are_no_runs_of_it() -> None:
+    now = measurement(1.0, 0.1, others={"speed": Quantity(2.0, 0.5)})
+    failed = Failure("no", "", 0.1)
+    runs = [{"a": measurement(1.0, 0.1), "b": failed}, {"a": now, "b": now}]
+    assert [[*pair] for pair in of_further(runs, "speed")] == [["b"], ["a", "b"]]
+
+
 def test_a_status_has_the_direction_of_each_objective(write) -> None:
     both = {"cost": "minimize", "speed": "maximize"}
     assert status_of(write()).direction == both
@@ -268,9 +275,9 @@ def test_a_preference_chooses_from_the_front(measured: OpenedStudy) -> None:
     chosen = surefoot("recommend", path, "--prefer", "speed>=0.7")
     assert "x = 0.5" in chosen
     warned = surefoot("recommend", path, "--prefer", "cost<=0.5")
-    assert "Warning: no measured configuration keeps cost<=0.5 with" in warned
+    assert "Warning: no measured configuration keeps cost<=0.5 ms with" in warned
     (said,) = json.loads(surefoot("recommend", path, "--prefer", "cost<=0.5", "--json"))["warnings"]
-    assert said.startswith("no measured configuration keeps cost<=0.5 with")
+    assert said.startswith("no measured configuration keeps cost<=0.5 ms with")
 
 
 @pytest.mark.parametrize(

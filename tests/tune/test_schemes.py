@@ -82,6 +82,20 @@ def test_nothing_is_measured_again_where_that_cannot_be_asked_for(tmp_path, sche
     assert (confirm_runs(study_file, 60) > 0) is study_file.scheme.is_replayed
 
 
+@pytest.mark.parametrize("scheme", [one for one in TABLES if one != "[pairing]"])
+def test_all_that_does_not_go_together_is_named_at_once(tmp_path, scheme):
+    (path := tmp_path / "study.toml").write_text(_text(scheme))
+    tables = [key for key in StudyFile.load(path).scheme.excluded if key in LINES]
+    first, *others = tables[:3]
+    path.write_text("\n".join([_text(scheme, first), *(LINES[key] for key in others)]))
+    with pytest.raises(StudyFileError) as error:
+        StudyFile.load(path)
+    assert str(error.value).startswith(f"{path}: {first}")
+    if others:
+        named = ", ".join(key.replace("*", "p99") for key in others)
+        assert str(error.value).endswith(f"(and so {'are' if others[1:] else 'is'} {named})")
+
+
 @pytest.mark.parametrize(
     "key", ["confirm", "repeats", "stop", "prior", "study.safe", "study.explore", "objective.log"]
 )

@@ -119,7 +119,10 @@ def reported(
     value, lower, upper = map(float, belief.at_designs(location.design.unsqueeze(0)))
     estimand, params = belief.estimand.name, location.params
     point = location.design.clone()
-    return Recommendation(point, arm, value, lower, upper, feasibility, estimand, params)
+    unmeasured = belief.constraints.unmeasured
+    return Recommendation(
+        point, arm, value, lower, upper, feasibility, estimand, params, unmeasured
+    )
 
 
 def _best_assured(belief: Belief, by: By, state: PolicyState) -> Tensor:

@@ -224,7 +224,8 @@ def safe_set(
     if not len(kept):
         tried = min((len(one.margin.observations) for one in limits), default=_ATTEMPTS)
         if len(limits) < len(names) or len(sites) != 1 or tried >= _ATTEMPTS:
-            raise NotReady(_why(names, len(sites), survives))
+            unmeasured = [name for name in names if name not in constraints.measured]
+            raise NotReady(_why(names, unmeasured, len(sites), survives))
         kept = sites  # which may have been an outlier
     broken = torch.cat([failed if survives else failed[:0], sites[~within]])
     return SafeSet(space, kept, broken, limits, survives)
@@ -242,9 +243,13 @@ def _keeps(one: ConstraintBelief, sites: Tensor) -> Tensor:
     return (sites[:, None] == kept).all(-1).any(-1)
 
 
-def _why(names: list[str], measured: int, survives: bool) -> str:
+def _why(names: list[str], unmeasured: list[str], measured: int, survives: bool) -> str:
     what = " and ".join([*(f"`{name}`" for name in names), *(["survival"] if survives else [])])
-    found = "nothing was measured" if not measured else "no measurement was within its limits"
+    found = "no measurement was within its limits"
+    if unmeasured:
+        found = f"no trial has measured {' or '.join(f'`{name}`' for name in unmeasured)}"
+    if not measured:
+        found = "nothing was measured"
     return (
         f"{what} must be safe, but {found}: a safe search begins at a configuration that is known "
         "to be safe. Tell the measurement of one first (in a study: give every parameter a "

@@ -291,7 +291,8 @@ class ConstraintBelief:
 class ConstraintBeliefs:
     """Beliefs of all constraints that have been measured.
 
-    Constraints are taken to be independent, and to hold where their value without noise does.
+    Constraints are taken to be independent, and to hold where their value without noise does. All
+    probabilities are of those measured: of one that is `unmeasured` nothing is known.
 
     Args:
         limits: Declared limits by name.
@@ -311,6 +312,11 @@ class ConstraintBeliefs:
 
     def __len__(self) -> int:
         return len(self.measured)
+
+    @property
+    def unmeasured(self) -> tuple[str, ...]:
+        """Names of the declared limits without a value, which may hold nowhere."""
+        return tuple(name for name in self.limits if name not in self.measured)
 
     @cached_property
     def outcomes(self) -> Mapping[str, OutcomeBelief]:

@@ -462,7 +462,7 @@ class HyperparameterFit:
         mode = PosteriorMode(known, model, weights, fitted.dof, part=fitted.part)
         seen = every[: len(fitted.weights)]
         if not len(seen):
-            return mode
+            return replace(mode, weights=weights_together(mode)[0])
         completed = completed_weights(  # further rewards may have come after the fit
             weights, seen, mode, fitted.units, data
         )

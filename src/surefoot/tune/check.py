@@ -67,7 +67,8 @@ class Checked:
             lines.append(f"{what}: {number}{source}")
             for name, one in result.others.items():
                 limit = self.study_file.constraints.get(name)
-                lines.append(f"{name}: {one}" + (f", {limit_words(limit)}" if limit else ""))
+                words = limit_words(limit, units.reported.get(name)) if limit else ""
+                lines.append(f"{name}: {one}" + (f", {words}" if words else ""))
             for name, value in (result.environment or {}).items():
                 lines.append(f"environment {name}: {value:g}")
             if result.worker:

@@ -18,6 +18,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from surefoot.integrations.optuna.predictions import unmeasured_text
 from surefoot.integrations.optuna.search_space import ExhaustedSpace
 from surefoot.tune.closed_terminal import StandardOutput
 from surefoot.tune.definition.constraint_text import beyond_text, probability_text
@@ -265,7 +266,10 @@ class LivePanel:
             body.add_row("Recommended" if best.feasible else "Nearest", text)
             if not best.feasible:
                 holds = f"{NOT_FEASIBLE}, its constraints hold with probability"
-                body.add_row("", f"[yellow]{holds} {probability_text(best.feasibility)}[/yellow]")
+                why = f"{holds} {probability_text(best.feasibility)}"
+                if best.unmeasured:
+                    why = f"{NOT_FEASIBLE}: {unmeasured_text(best.unmeasured)}"
+                body.add_row("", f"[yellow]{escape(printable(why))}[/yellow]")
             for name, setting in best.params.items():
                 text = printable(status.units.of(name, setting, _short(setting)))
                 body.add_row("", f"{escape(name)} = [bold]{escape(text)}[/bold]")
@@ -303,7 +307,7 @@ def result_of(trial: FrozenTrial, study_file: StudyFile) -> str:
     if trial.state == TrialState.COMPLETE:
         value = pair_text(trial) or study_file.units.of_value(measured_text(trial.value))
         reported = trial_constraints(trial)
-        limits = beyond_text(reported, study_file.constraints)
+        limits = beyond_text(reported, study_file.constraints, study_file.units.reported)
         value = objectives_text(study_file, value, reported)
         early = ", ended early" if trial.user_attrs.get(ENDED_EARLY) else ""
         return f"trial {trial.number}: {value}{early}{_environment(trial)}{limits}"
@@ -364,7 +368,10 @@ def _summary(status: Progress) -> list[str]:
 
 def _recommended(best: StudyRecommendation) -> str:
     """Name of a recommendation: one that does not satisfy the constraints is none."""
-    return "recommended" if best.feasible else f"{NOT_FEASIBLE}, nearest"
+    if best.feasible:
+        return "recommended"
+    why = f" ({unmeasured_text(best.unmeasured)})" if best.unmeasured else ""
+    return f"{NOT_FEASIBLE}{why}, nearest"
 
 
 def _environment(trial: FrozenTrial) -> str:

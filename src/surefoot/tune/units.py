@@ -1,4 +1,4 @@
-"""Units of the objective and of the parameters, for people to read."""
+"""Units of the objective, of the parameters and of what is limited, for people to read."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ class Units:
         value: Unit of the objective, empty if the study file has none.
         parameters: Units of the parameters that have one, by name.
         special: Special values by parameter name, which have no unit.
+        reported: Units of the constraints and further objectives that have one, by name.
 
     Example:
         >>> units = Units("ms", {"cache": "MB"}, {"cache": [0]})
@@ -25,6 +26,7 @@ class Units:
     value: str = ""
     parameters: Mapping[str, str] = field(default_factory=dict)
     special: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    reported: Mapping[str, str] = field(default_factory=dict)
 
     def of_value(self, text: str) -> str:
         """The text of a value of the objective, with its unit."""
@@ -38,8 +40,8 @@ class Units:
         return f"{text} {unit}" if unit else text
 
     def named(self, name: str) -> str:
-        """The name of a parameter, with its unit in brackets."""
-        unit = self.parameters.get(name, "")
+        """The name of a parameter, a constraint or a further objective, with its unit."""
+        unit = self.parameters.get(name) or self.reported.get(name)
         return f"{name} [{unit}]" if unit else name
 
     def titled(self, title: str) -> str:

@@ -20,10 +20,16 @@ from botorch.acquisition import (
     qKnowledgeGradient,
     qLogNoisyExpectedImprovement,
 )
-from botorch.acquisition.objective import ScalarizedPosteriorTransform
+from botorch.acquisition.max_value_entropy_search import qLowerBoundMaxValueEntropy
+from botorch.acquisition.objective import (
+    ExpectationPosteriorTransform,
+    ScalarizedPosteriorTransform,
+)
+from botorch.cross_validation import loo_cv
 from botorch.fit import fit_gpytorch_mll
 from botorch.models import ModelListGP
-from botorch.models.transforms import Normalize, Standardize
+from botorch.models.transforms import ChainedInputTransform, Normalize, Standardize, Warp
+from botorch.models.transforms.input import AppendFeatures, InputPerturbation
 from botorch.optim import optimize_acqf
 from botorch.posteriors import GPyTorchPosterior, PosteriorList
 from botorch.posteriors.fully_bayesian import GaussianMixturePosterior
@@ -37,6 +43,7 @@ from gpytorch.mlls import ExactMarginalLogLikelihood
 import surefoot as sf
 from surefoot.hyperparameters import HyperparameterFit
 from surefoot.integrations.botorch import ChainPosterior, RobustGP
+from surefoot.optimizer.serialization import to_tensor
 from surefoot.types import InvalidInput
 
 QUICK = HyperparameterFit(passes=1, steps=6)
@@ -224,6 +231,46 @@ def test_known_variances_add_to_the_noise() -> None:
     assert float(own[12:].median()) < float(own[:12].median())
 
 
+@pytest.mark.parametrize("kind", ["", "Standardize", "warped", "two", "16"])
+def test_further_measurements_have_the_mean_of_the_known_variances(kind: str) -> None:
+    x, y = decades() if kind == "warped" else measured()
+    y = torch.cat([y, 3.0 - 2.0 * y], -1) if kind == "two" else y
+    deviation = 0.1 * y.abs().median()
+    options: Any = {"hyperparameters": WARPED if kind == "warped" else QUICK}
+    if kind == "Standardize":
+        options["outcome_transform"] = Standardize(1)
+    model = RobustGP(x, y, (deviation**2).expand_as(y).clone(), integrated=kind == "16", **options)
+    shape = (1, y.shape[-1])
+    _, known = model.outcome_transform(y, (deviation**2).expand_as(y))
+    assert known is not None
+    noise = known.mean(0) + torch.tensor([one.noise for one in model.fits], dtype=torch.float64)
+    torch.testing.assert_close(model.likelihood.noise.flatten(), noise)
+    given = model.posterior(UNIT[:1], observation_noise=noise.reshape(shape))
+    found = model.posterior(UNIT[:1], observation_noise=True)
+    torch.testing.assert_close(found.variance, given.variance)
+    value = y.median(0).values.reshape(shape)
+    own = model.condition_on_observations(UNIT[:1], value, noise=noise.reshape(shape))
+    usual = model.condition_on_observations(UNIT[:1], value)
+    torch.testing.assert_close(usual.posterior(UNIT).variance, own.posterior(UNIT).variance)
+    sampler = SobolQMCNormalSampler(torch.Size([4]), seed=0)
+    fantasies = model.fantasize(UNIT[:1], sampler)
+    assert float((fantasies._further[0].noise - noise).abs().max()) < 1e-9
+    if kind == "two":
+        part = model.subset_output([1]).posterior(UNIT[:1], observation_noise=True)
+        torch.testing.assert_close(part.variance, found.variance[..., 1:])
+
+
+def test_predictive_intervals_hold_measurements_with_the_known_noise() -> None:
+    own = torch.Generator().manual_seed(5)
+    x = torch.rand(240, 2, dtype=torch.float64, generator=own)
+    y = torch.sin(5.0 * x[:, :1]) + x[:, 1:].square()
+    y = y + 0.3 * torch.randn(240, 1, dtype=torch.float64, generator=own)
+    model = RobustGP(x[:40], y[:40], torch.full((40, 1), 0.09), hyperparameters=QUICK)
+    posterior = model.posterior(x[40:], observation_noise=True)
+    error = (y[40:] - posterior.mean).abs() / posterior.variance.sqrt()
+    assert 0.9 < float((error < 1.96).double().mean()) <= 1.0
+
+
 # The fitted transformation
 
 
@@ -252,6 +299,64 @@ def test_a_fitted_transformation_maps_quantiles_exactly() -> None:
     for values in (value, torch.stack([value, value])):
         found = 2.0 * step * posterior.density(values).reshape(-1, 2)[-1, 0]
         torch.testing.assert_close(found, share, rtol=1e-4, atol=0.0)
+
+
+@pytest.mark.parametrize("integrated", [False, True])
+@pytest.mark.parametrize(("weight", "offset"), [(1e6, 0.0), (-0.5, 3.0)])
+def test_a_weighted_outcome_has_the_exact_posterior_of_its_values(
+    weight: float, offset: float, integrated: bool
+) -> None:
+    model = warped(integrated)
+    weights = torch.tensor([weight], dtype=torch.float64)
+    transform = ScalarizedPosteriorTransform(weights, offset)
+    plain = model.posterior(UNIT)
+    found = model.posterior(UNIT, posterior_transform=transform)
+    torch.testing.assert_close(found.mean, offset + weight * plain.mean)
+    torch.testing.assert_close(found.variance, weight**2 * plain.variance)
+    base = torch.full((1, *plain.base_sample_shape), 0.7, dtype=torch.float64)
+    draws = (one.rsample_from_base_samples(torch.Size([1]), base) for one in (found, plain))
+    first, second = draws
+    torch.testing.assert_close(first, offset + weight * second)
+    level = torch.tensor(0.2, dtype=torch.float64)
+    opposite = 1.0 - level if weight < 0.0 else level
+    expected = offset + weight * plain.quantile(opposite)
+    torch.testing.assert_close(found.quantile(level), expected, rtol=1e-4, atol=1e-4)
+    if not integrated:
+        value = plain.quantile(level)[0, 0]
+        torch.testing.assert_close(
+            found.density(offset + weight * value), plain.density(value) / abs(weight)
+        )
+    for function in (
+        LogExpectedImprovement(model, best_f=0.0, posterior_transform=transform),
+        qLogNoisyExpectedImprovement(model, X_baseline=UNIT, posterior_transform=transform),
+    ):
+        assert bool(function(UNIT.unsqueeze(-2) + 0.1).isfinite().all())
+
+
+def test_a_mixture_under_a_transformation_has_the_moments_of_its_samples() -> None:
+    posterior: Any = warped(True).posterior(UNIT)
+    draws = posterior.rsample(torch.Size([20_000])).movedim(-3, 0).flatten(0, 1)
+    torch.testing.assert_close(posterior.mixture_mean, draws.mean(0), rtol=0.1, atol=0.0)
+    deviation = posterior.mixture_variance.sqrt()
+    torch.testing.assert_close(deviation, draws.std(0), rtol=0.2, atol=0.0)
+    assert not hasattr(warped().posterior(UNIT), "mixture_mean")
+
+
+def test_a_posterior_transform_that_needs_a_gaussian_says_what_to_do() -> None:
+    two = RobustGP(decades()[0], decades()[1].repeat(1, 2), hyperparameters=WARPED)
+    weights = torch.ones(2, dtype=torch.float64)
+    for model, transform in (
+        (warped(), ExpectationPosteriorTransform(2)),
+        (two, ScalarizedPosteriorTransform(weights)),
+    ):
+        with pytest.raises(InvalidInput, match="is not affine: pass an `objective`"):
+            model.posterior(UNIT, posterior_transform=transform)
+    with pytest.raises(NotImplementedError):  # no matter of the model's
+        fitted().posterior(UNIT, posterior_transform=_none)
+
+
+def _none(*_: Any, **__: Any) -> Any:
+    raise NotImplementedError
 
 
 def test_outcomes_go_to_standardised_units_and_back() -> None:
@@ -377,17 +482,164 @@ def test_a_state_of_fewer_data_lasts_until_the_fit() -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [lambda x, y: (x[:9], y[:9]), lambda x, y: (x[:, :1], y), lambda x, y: (x, y.repeat(1, 2))],
-    ids=["fewer data", "fewer inputs", "more outcomes"],
+    [lambda x, y: (x[:, :1], y), lambda x, y: (x, y.repeat(1, 2))],
+    ids=["fewer inputs", "more outcomes"],
 )
-def test_a_state_of_other_data_is_refused(change: Any) -> None:
+def test_a_state_of_other_inputs_or_outcomes_is_refused(change: Any) -> None:
     model = RobustGP(*change(*measured()), hyperparameters=QUICK)
-    with pytest.raises(InvalidInput, match="load it into a model of the same data"):
+    with pytest.raises(InvalidInput, match="model of the same inputs and outcomes"):
         model.set_extra_state(fitted().get_extra_state())
 
 
+# Loaded into a model of other data, and how many of the first weights are kept.
+OTHER_DATA = {
+    "more": (slice(0, 16), slice(0, 24), 16),
+    "fewer, the first": (slice(0, 24), slice(0, 15), 0),
+    "fewer, without the first": (slice(0, 24), slice(1, 24), 0),
+    "as many others": (slice(0, 16), slice(8, 24), 0),
+    "the same": (slice(0, 16), slice(0, 16), 16),
+}
+
+
+@pytest.mark.parametrize("integrated", [False, True])
+@pytest.mark.parametrize("name", OTHER_DATA)
+def test_a_state_of_other_data_has_their_hyperparameters_and_no_weights_of_theirs(
+    name: str, integrated: bool
+) -> None:
+    before, after, kept = OTHER_DATA[name]
+    x, y = measured()
+    y[10] = -40.0
+    options: Any = {"hyperparameters": QUICK, "integrated": integrated}
+    first = RobustGP(x[before], y[before], **options)
+    model = restored(first.state_dict(), RobustGP(x[after], y[after], **options))
+    assert model.fits[0].noise == first.fits[0].noise
+    assert len(model.fits[0].weights) == kept
+    outliers = y[after, 0].abs() > 20.0
+    weights = model.outlier_weights[:, 0]
+    assert float(weights[outliers].max()) < 0.1
+    assert float(weights[~outliers].median()) > 0.8
+    again = restored(model.state_dict(), RobustGP(x[after], y[after], **options))
+    torch.testing.assert_close(again.posterior(UNIT).mean, model.posterior(UNIT).mean)
+    own = RobustGP(x[after], y[after], **options)
+    fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+    torch.testing.assert_close(model.posterior(UNIT).mean, own.posterior(UNIT).mean)
+
+
+def test_a_state_of_more_data_has_components_by_all_weights() -> None:
+    x, y = measured()
+    few = RobustGP(x[1:], y[1:], integrated=True, hyperparameters=QUICK)
+    few.set_extra_state(fitted().get_extra_state())
+    mixture: Any = few.beliefs[0].outcome.uncertainty
+    weights = mixture.modes[0].weights.clamp_max(1.0)
+    torch.testing.assert_close(weights, few.outlier_weights[:, 0], atol=0.1, rtol=0.0)
+
+
+INPUTS = {"": lambda: None, "Normalize": lambda: Normalize(2)}
+OUTCOMES = {"": lambda: None, "Standardize": lambda: Standardize(1)}
+
+
+@pytest.mark.parametrize("outcomes", OUTCOMES)
+@pytest.mark.parametrize("inputs", INPUTS)
+@pytest.mark.parametrize("door", ["load_state_dict", "in a list", "in a likelihood"])
+def test_data_follow_the_transforms_of_a_state(inputs: str, outcomes: str, door: str) -> None:
+    x, y = measured()
+    order = x[:, 0].argsort()
+    x, y = x[order], 100.0 * y[order] + 5.0
+
+    def model(number: int) -> RobustGP:
+        transforms = {
+            "input_transform": INPUTS[inputs](),
+            "outcome_transform": OUTCOMES[outcomes](),
+        }
+        return RobustGP(x[:number], y[:number], **transforms, hyperparameters=QUICK)
+
+    first, later = model(16), model(24)
+    if door == "load_state_dict":
+        later.load_state_dict(first.state_dict())
+    elif door == "in a list":
+        ModelListGP(later).load_state_dict(ModelListGP(first).state_dict())
+    else:
+        state = ExactMarginalLogLikelihood(first.likelihood, first).state_dict()
+        ExactMarginalLogLikelihood(later.likelihood, later).load_state_dict(state)
+    small = first.posterior(x[:12]).mean
+    torch.testing.assert_close(later.posterior(x[:12]).mean, small, atol=15.0, rtol=0.0)
+    usual = (y - y.median()).abs() < 500.0
+    error = (later.posterior(x).mean - y)[usual].abs().median()
+    assert float(error) < 15.0
+    fit_gpytorch_mll(ExactMarginalLogLikelihood(later.likelihood, later))
+    expected = RobustGP(x, y, hyperparameters=QUICK).posterior(x)
+    assert float((later.posterior(x).mean - expected.mean).abs().median()) < 10.0
+
+
+def test_transforms_of_the_model_stay_where_those_of_a_state_are_not_kept() -> None:
+    x, y = measured()
+    first, later = (
+        RobustGP(x[:n], y[:n], input_transform=Normalize(2), hyperparameters=QUICK)
+        for n in (12, 24)
+    )
+    own = later.transform_inputs(UNIT)
+    later.load_state_dict(first.state_dict(), keep_transforms=False)
+    torch.testing.assert_close(later.transform_inputs(UNIT), own)
+    torch.testing.assert_close(later.train_inputs[0], later.transform_inputs(x))
+    assert later.fits[0].noise == first.fits[0].noise
+
+
+def test_a_conditioned_model_takes_no_state() -> None:
+    model = fitted().condition_on_observations(UNIT, torch.zeros(2, 1, dtype=torch.float64))
+    with pytest.raises(InvalidInput, match="then condition"):
+        model.load_state_dict(fitted().state_dict())
+
+
+# Transforms that are given
+
+
+@pytest.mark.parametrize(
+    ("transform", "columns"),
+    [
+        (lambda: Normalize(2), 2),
+        (lambda: InputPerturbation(0.05 * torch.ones(3, 2, dtype=torch.float64)), 2),
+        (lambda: AppendFeatures(torch.tensor([[0.2], [0.8]], dtype=torch.float64)), 1),
+    ],
+    ids=["Normalize", "InputPerturbation", "AppendFeatures"],
+)
+def test_one_transform_serves_several_models(transform: Any, columns: int) -> None:
+    x, y = measured()
+    shared = transform()
+    models = [
+        RobustGP(scale * x, y, input_transform=shared, hyperparameters=QUICK)
+        for scale in (1.0, 4.0)
+    ]
+    for scale, model in zip((1.0, 4.0), models, strict=True):
+        alone = RobustGP(scale * x, y, input_transform=transform(), hyperparameters=QUICK)
+        at = scale * UNIT[:, :columns]
+        torch.testing.assert_close(model.posterior(at).mean, alone.posterior(at).mean)
+
+
+@pytest.mark.parametrize("shift", [0.0, 100.0])
+def test_one_transform_of_outcomes_serves_several_models(shift: float) -> None:
+    x, y = measured()
+    shared = Standardize(1)
+    first = RobustGP(x, y, outcome_transform=shared, hyperparameters=QUICK)
+    before = first.posterior(UNIT).mean
+    second = RobustGP(x, y + shift, outcome_transform=shared, hyperparameters=QUICK)
+    torch.testing.assert_close(second.posterior(UNIT).mean, before + shift, atol=1e-3, rtol=1e-3)
+    assert torch.equal(first.posterior(UNIT).mean, before)
+
+
+def test_transforms_with_parameters_to_fit_are_refused() -> None:
+    x, y = measured()
+    warp = Warp(d=2, indices=[0], eps=1e-4)
+    for transform in (warp, ChainedInputTransform(scaled=Normalize(2), warped=warp)):
+        with pytest.raises(InvalidInput, match=r"concentration1.*requires_grad_\(False\)"):
+            RobustGP(x, y, input_transform=transform)
+        known = copy.deepcopy(transform).requires_grad_(False)
+        model = RobustGP(x, y, input_transform=known, hyperparameters=QUICK)
+        assert bool(model.posterior(UNIT).mean.isfinite().all())
+
+
 def test_a_state_that_is_none_is_refused() -> None:
-    for state in (torch.zeros(4, dtype=torch.uint8), "text", torch.zeros(0)):
+    others = torch.zeros(4, dtype=torch.uint8), "text", torch.zeros(0), to_tensor([1.0, 2.0])
+    for state in others:
         with pytest.raises(InvalidInput, match="the state is none"):
             RobustGP(*measured(), hyperparameters=QUICK).set_extra_state(state)
 
@@ -456,6 +708,51 @@ def test_inputs_and_outcomes_of_other_shapes_are_refused() -> None:
     for outcomes in (torch.zeros(2), torch.zeros(3, 1), torch.zeros(2, 2)):
         with pytest.raises(InvalidInput, match=r"`Y` is of shape"):
             model.condition_on_observations(UNIT, outcomes)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_inputs_and_outcomes_that_are_not_finite_are_refused(value: float) -> None:
+    bad = UNIT.clone()
+    bad[1, 0] = value
+    good = torch.zeros(2, 1, dtype=torch.float64)
+    for model in (fitted(), fitted(True), warped()):
+        with pytest.raises(InvalidInput, match="`X` is not finite in row 1"):
+            model.posterior(bad)
+        with pytest.raises(InvalidInput, match="`X` is not finite in row 1"):
+            model.condition_on_observations(bad, good)
+        with pytest.raises(InvalidInput, match="`Y` is not finite in row 1"):
+            model.condition_on_observations(UNIT, bad[:, :1])
+        with pytest.raises(InvalidInput, match="`Y` is not finite in row 1"):
+            ModelListGP(model).condition_on_observations([UNIT], bad[:, :1])
+        with pytest.raises(InvalidInput, match="`noise` is not finite in row 1"):
+            model.condition_on_observations(UNIT, good, noise=bad[:, :1])
+
+
+@pytest.mark.parametrize("shape", [(0,), (3, 0), (0, 2), (0, 0)])
+def test_no_points_have_an_empty_posterior(shape: tuple[int, ...]) -> None:
+    points = torch.zeros(*shape, 2, dtype=torch.float64)
+    given = fitted().condition_on_observations(UNIT, torch.zeros(2, 1, dtype=torch.float64))
+    for model in (fitted(), fitted(True), given, warped()):
+        components = (16,) if is_ensemble(model) else ()
+        posterior = model.posterior(points, observation_noise=True)
+        expected = (*shape[:-1], *components, shape[-1], 1)
+        assert posterior.mean.shape == posterior.variance.shape == expected
+        assert posterior.rsample(torch.Size([5])).shape == (5, *expected)
+    if 0 not in shape[:-1]:  # of which GPyTorch makes no law of several outcomes
+        two = fitted(outputs=2).posterior(points)
+        assert two.mean.shape == two.variance.shape == (*shape, 2)
+
+
+def test_tools_that_need_a_gpytorch_model_say_what_to_use_instead() -> None:
+    gibbon = qLowerBoundMaxValueEntropy(fitted(), UNIT, X_pending=UNIT[:1])
+    tools: list[Any] = [
+        lambda: fitted()(UNIT),
+        lambda: loo_cv(fitted()),
+        lambda: gibbon(UNIT.unsqueeze(-2)),
+    ]
+    for tool in tools:
+        with pytest.raises(InvalidInput, match=r"call `model.posterior\(X\)`"):
+            tool()
 
 
 # In use

@@ -53,6 +53,30 @@ def below_the_limit() -> optuna.Study:
     return run(limited(0.01), 18)
 
 
+DECLARED = {"later": sf.Constraint(maximum=0.3)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("values", [None, 0.0], ids=["alone", "beside one that is measured"])
+class TestUnmeasured:
+    """A declared constraint of which no trial has a value yet."""
+
+    def test_of_it_nothing_is_known(self, values: float | None) -> None:
+        study = of_measured(dict.fromkeys(np.linspace(0.0, 1.0, 8), values), constraints=DECLARED)
+        belief = study.sampler.belief(study)
+        with pytest.warns(UserWarning, match="later has no measurement yet"):
+            best = belief.recommend()
+        assert (best.feasible, best.unmeasured) == (False, ("later",))
+        assert best.rows["not measured yet"] == "later"
+        assert best.params["x"] > 0.8, "the best of what is known"
+        assert belief.belief.constraints.unmeasured == ("later",)
+
+    def test_the_search_goes_on(self, values: float | None) -> None:
+        study = of_measured(dict.fromkeys(np.linspace(0.0, 1.0, 4), values), constraints=DECLARED)
+        study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), 3)
+        assert len(study.trials) == 7
+
+
 @pytest.mark.slow
 class TestSearch:
     @pytest.mark.long

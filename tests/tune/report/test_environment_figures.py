@@ -2,13 +2,14 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import optuna
 import pytest
 from optuna.trial import create_trial
 
-from support.report_examples import environment_view, report_of, trial
+from support.report_examples import NUMBER, environment_view, report_of, trial
 from surefoot.integrations.optuna import ENVIRONMENT
 from surefoot.tune import StudyFile
 from surefoot.tune.report import write_report
@@ -20,6 +21,7 @@ from surefoot.tune.report.environment_figures import (
 )
 from surefoot.tune.report.page import page
 from surefoot.tune.study.opened_study import create_study
+from surefoot.tune.units import Units
 
 EVIL = "<script>alert(1)</script>"
 FEW = environment_view((4.0,), (1.0,), (2.0,), (3.0,))
@@ -131,6 +133,26 @@ def test_the_page_says_what_the_number_is():
     plain = page(report_of(first=Interval(20.0, 19.0, 21.0)))
     assert "<h2>Environment</h2>" not in plain
     assert "median measurement" in plain
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("measure", "kind"), [("fidelity", "fidelity"), ("var", "environment")], ids=str
+)
+def test_no_two_columns_of_the_trials_have_one_name(measure, kind):
+    """A study may have names of its own that the columns of every study have."""
+    view = environment_view((1.0,), (2.0,), names=("seconds",), measure=measure, level=None)
+    parameters = (replace(NUMBER, name="weight"), replace(NUMBER, name="speed"))
+    trials = tuple(
+        trial(n, 10.0, environment={"seconds": 1.0}, constraints={"state": 2.0}) for n in range(3)
+    )
+    units = Units("ms", reported={"state": "MB"})
+    for known, state in [(Units(), "state (reported)"), (units, "state [MB]")]:
+        text = page(report_of(trials, parameters, environment=view, units=known))
+        table = text[text.index("Table of trials") :]
+        titles = re.findall(r'<th [^>]*><button type="button">([^<]*)<', table)
+        assert len({*titles}) == len(titles)
+        assert {"seconds", f"seconds ({kind})", "weight (parameter)", state} <= {*titles}
 
 
 @pytest.mark.slow

@@ -41,7 +41,7 @@ with 2 degrees of freedom times {noise}, or Gaussian of {noise} with 5 % spikes 
 
 *single* is `robust_ucb` at the highest fidelity, *fidelity* `robust_ucb(fidelity=...)`, *qMFKG*
 BoTorch's knowledge gradient per cost with `SingleTaskMultiFidelityGP`, as in its tutorial
-({others} runs at most).
+({others} runs at most; where it is missing, see notes/beforehand.md: 10 s a choice).
 
 Run {date} on {cores} cores, CPU, one thread a run, the machine shared with other work. {versions}.
 """

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 
 import numpy as np
 import torch
+from botorch.acquisition.objective import ScalarizedPosteriorTransform
 from botorch.models.transforms.outcome import OutcomeTransform
 from botorch.posteriors import GPyTorchPosterior, Posterior, PosteriorList, TransformedPosterior
-from botorch.posteriors.fully_bayesian import GaussianMixturePosterior
+from botorch.posteriors.fully_bayesian import MCMC_DIM, GaussianMixturePosterior
 from gpytorch.distributions import MultivariateNormal
 from linear_operator import to_linear_operator
 from torch import Tensor
 
 from surefoot.integrations.botorch.normal import MultitaskNormal, Normal
-from surefoot.regression.transforms import Chain
+from surefoot.regression.transforms import Affine, Chain
 from surefoot.types import InvalidInput
 
 _NODES = 64  # of Gauss-Hermite quadrature
@@ -30,7 +31,7 @@ class ChainPosterior(TransformedPosterior):
 
     Args:
         posterior: Posterior of the transformed values.
-        chain: The transformation, increasing.
+        chain: The transformation.
     """
 
     def __init__(self, posterior: GPyTorchPosterior, chain: Chain) -> None:
@@ -45,13 +46,32 @@ class ChainPosterior(TransformedPosterior):
 
     def quantile(self, value: Tensor) -> Tensor:
         """Quantiles at probabilities in (0, 1), as those of `posterior`."""
-        return self._chain.inverse(self._posterior.quantile(value))
+        level = value if self._chain.is_increasing else 1.0 - value
+        return self._chain.inverse(self._posterior.quantile(level))
 
     def density(self, value: Tensor) -> Tensor:
         """Density of each output at values, as that of `posterior`."""
         density = self._posterior.density(self._chain(value))
         slope = self._chain.log_slope(value).exp()
         return slope.reshape(*value.shape, *[1] * (density.ndim - value.ndim)) * density
+
+    def scaled(self, weight: float, offset: float) -> ChainPosterior:
+        """Posterior of offset + weight * values, for a weight other than 0."""
+        return type(self)(self._posterior, Chain((Affine(offset, weight), *self._chain.parts)))
+
+
+class MixtureChainPosterior(ChainPosterior):
+    """A `ChainPosterior` of a mixture, by the conventions of `GaussianMixturePosterior`."""
+
+    @property
+    def mixture_mean(self) -> Tensor:
+        """Mean (..., q, m) over the components."""
+        return self.mean.mean(MCMC_DIM)
+
+    @property
+    def mixture_variance(self) -> Tensor:
+        """Variance (..., q, m) within the components and between them."""
+        return self.variance.mean(MCMC_DIM) + self.mean.var(MCMC_DIM, correction=0)
 
 
 class ChainTransform(OutcomeTransform):
@@ -128,7 +148,7 @@ class ChainTransform(OutcomeTransform):
             )
         if not self._is_linear:
             pairs = zip(parts, self._chains, strict=True)
-            whole = [ChainPosterior(part, chain) for part, chain in pairs]
+            whole = [_chained(part, chain) for part, chain in pairs]
             return whole[0] if len(whole) == 1 else PosteriorList(*whole)
         lines = [_line_of(chain) for chain in self._chains]
         normals = [part.distribution for part in parts]
@@ -148,6 +168,41 @@ def posterior_of(mean: Tensor, covariance: Tensor, *, mixture: bool) -> GPyTorch
     """Posterior of one outcome, or a mixture of those along the last batch dimension."""
     kind = GaussianMixturePosterior if mixture else GPyTorchPosterior
     return kind(Normal(mean, to_linear_operator(covariance)))
+
+
+def transformed(posterior: Posterior, transform: Callable[..., Posterior], X: Tensor) -> Posterior:
+    """What a posterior transform makes of a posterior.
+
+    Args:
+        posterior: The posterior of outcomes.
+        transform: The posterior transform.
+        X: Transformed inputs (..., q, d).
+
+    Raises:
+        InvalidInput: If the transform needs a Gaussian posterior, and this is none.
+    """
+    if isinstance(transform, ScalarizedPosteriorTransform) and isinstance(
+        posterior, ChainPosterior
+    ):
+        weights = transform.weights.tolist()
+        if len(weights) == 1 and weights[0] != 0.0:
+            return posterior.scaled(weights[0], float(transform.offset))
+    try:
+        return transform(posterior, X=X)
+    except (AttributeError, NotImplementedError) as error:
+        if isinstance(posterior, GPyTorchPosterior):
+            raise
+        raise InvalidInput(
+            f"`posterior_transform` is {type(transform).__name__}, which needs a Gaussian "
+            "posterior, but the fitted transformation of the outcomes is not affine: pass an "
+            "`objective` to an acquisition function of samples instead, or make the model with "
+            "`hyperparameters=HyperparameterFit(warped=False)`."
+        ) from error
+
+
+def _chained(posterior: GPyTorchPosterior, chain: Chain) -> ChainPosterior:
+    is_mixture = isinstance(posterior, GaussianMixturePosterior)
+    return (MixtureChainPosterior if is_mixture else ChainPosterior)(posterior, chain)
 
 
 def _line_of(chain: Chain) -> tuple[float, float]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import copy
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -21,26 +20,38 @@ from torch import Tensor
 
 from surefoot._internal import checks
 from surefoot._internal.process_settings import own_settings
-from surefoot._internal.user_warnings import warn
 from surefoot.algorithms.robust import robust_model
-from surefoot.beliefs import Belief, Credible
+from surefoot.beliefs import Belief, Credible, Moments
 from surefoot.beliefs import Model as OutcomeModel
 from surefoot.hyperparameters import HyperparameterFit
 from surefoot.hyperparameters.fitted import Fitted
 from surefoot.integrations.botorch.laws import Conditioned, Law, law_of, mixture_of
-from surefoot.integrations.botorch.outcome_transform import ChainTransform, posterior_of
-from surefoot.optimizer.serialization import from_tensor, to_tensor
+from surefoot.integrations.botorch.outcome_transform import (
+    ChainTransform,
+    posterior_of,
+    transformed,
+)
+from surefoot.integrations.botorch.state import fits_from, state_of
+from surefoot.integrations.botorch.training_data import (
+    check_data,
+    checked_bounds,
+    ends,
+    own_copy,
+    warn_of_small_outcomes,
+)
 from surefoot.regression.observations import Observations
 from surefoot.risks import Mean
 from surefoot.spaces import Box
 from surefoot.types import InvalidInput
 
 _JITTER = 1e-10  # of the prior variance, so that covariances of close points can be factored
-# Standard deviation below which acquisition functions of BoTorch, and GPyTorch's law of the models
-# in a list, take all for the same.
-_FLOOR = 1e-5
-_SMALL = 100.0 * _FLOOR  # spread of outcomes of which a hundredth is as small
-_FOLLOWING = ("beliefs", "_laws", "_components")  # from data and hyperparameters, when asked for
+_FOLLOWING = (
+    "beliefs",
+    "_laws",
+    "_components",
+    "_noises",
+)  # from data and hyperparameters, when asked for
+_DATA = ("_train_X", "_train_Y", "_train_Yvar")  # in the units of the user
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,19 +95,20 @@ class RobustGP(Model, GP, FantasizeMixin):
     `condition_on_observations` and `fantasize` trust what they add: it has the noise of a reward
     that is no outlier. Where new measurements may be outliers, make a new model of all of them.
 
-    `state_dict` has the hyperparameters. Loaded into a model of the same data, they give the same
-    posterior without a fit; into one of more data, the posterior of these at those hyperparameters,
-    until `fit_gpytorch_mll` fits again.
+    `state_dict` has the hyperparameters and the transforms that were given. Loaded into a model of
+    the same data, they give the same posterior without a fit; into one of other data,
+    the posterior of these at those hyperparameters, until `fit_gpytorch_mll` fits again.
 
     Args:
         train_X: Inputs (n, d), in any units.
         train_Y: Outcomes (n, m), of which each has a model of its own.
         train_Yvar: Known variances (n, m) of the errors of the outcomes, in addition to the noise
-            that is fitted.
+            that is fitted. Further measurements have their mean, as in BoTorch.
         outcome_transform: Transform of the outcomes before the fitted one. None is needed for the
             posterior. Acquisition functions of BoTorch have tolerances in the units of the
             outcomes, of 1e-6 for instance; a warning says where outcomes vary too little for these.
-        input_transform: Transform of the inputs. None is needed for their scale.
+        input_transform: Transform of the inputs. None is needed for their scale. As of the one of
+            the outcomes, the model has a copy, and fits none of its parameters.
         bounds: Bounds (2, d) of the (transformed) inputs, relative to which lengthscales have their
             prior; by default, those of the data.
         integrated: Whether to integrate over the hyperparameters, with up to 1,000 outcomes.
@@ -104,7 +116,8 @@ class RobustGP(Model, GP, FantasizeMixin):
             `HyperparameterFit(warped=False)` fits no transformation.
 
     Raises:
-        InvalidInput: If shapes do not match, or values are not finite.
+        InvalidInput: If shapes do not match, values are not finite, or a transform has parameters
+            to fit.
 
     References:
         Balandat et al. 2020, "BoTorch: a framework for efficient Monte-Carlo Bayesian
@@ -134,33 +147,32 @@ class RobustGP(Model, GP, FantasizeMixin):
         integrated: bool = False,
         hyperparameters: HyperparameterFit | None = None,
     ) -> None:
-        _check_data(train_X, train_Y, train_Yvar)
+        check_data(train_X, train_Y, train_Yvar)
         if hyperparameters is not None:
             checks.instance("hyperparameters", hyperparameters, HyperparameterFit)
-        _warn_of_small_outcomes(train_Y)
+        warn_of_small_outcomes(train_Y)
         super().__init__()
-        self._dimension = train_X.shape[-1]
         self._is_ensemble = checks.truth("integrated", integrated)
         if input_transform is not None:
-            self.input_transform = input_transform.to(train_X)
+            own = own_copy("input_transform", input_transform)
+            self.input_transform = own.train().to(train_X)
         if outcome_transform is not None:
-            self._given_transform = outcome_transform.to(train_Y)
-        with torch.no_grad():
-            points = self.transform_inputs(train_X)
-            if outcome_transform is not None:
-                train_Y, train_Yvar = outcome_transform(train_Y, train_Yvar, X=points)
-        sems = torch.zeros_like(train_Y) if train_Yvar is None else train_Yvar.sqrt()
+            own = own_copy("outcome_transform", outcome_transform)
+            self._given_transform = own.train().to(train_Y)
         # What is measured is no state: a state dict has the hyperparameters.
-        self.register_buffer("_points", points.detach(), persistent=False)
-        self.register_buffer("_rewards", train_Y.detach(), persistent=False)
-        self.register_buffer("_sems", sems.detach(), persistent=False)
-        ends = _ends(points) if bounds is None else _checked_bounds(bounds, points)
-        self.register_buffer("_bounds", ends, persistent=False)
+        for name, one in zip(_DATA, (train_X, train_Y, train_Yvar), strict=True):
+            given = None if one is None else one.detach()
+            self.register_buffer(name, given, persistent=False)
+        with torch.no_grad():
+            self.transform_inputs(train_X)  # an input transform learns its coefficients here
+        self._transform_data()
+        self._own_bounds = None if bounds is None else checked_bounds(bounds, self._points)
         self._rule = hyperparameters
         shape = torch.Size([] if self.num_outputs == 1 else [self.num_outputs])
         self.likelihood = GaussianLikelihood(batch_shape=shape, noise_constraint=Positive())
-        self.likelihood.to(points.device, torch.float64).requires_grad_(False)
+        self.likelihood.to(train_X.device, torch.float64).requires_grad_(False)
         self._further: tuple[_Further, ...] = ()
+        self.register_load_state_dict_post_hook(_after_load)
         self.eval()
 
     # Hyperparameters and beliefs
@@ -171,7 +183,8 @@ class RobustGP(Model, GP, FantasizeMixin):
         with own_settings():
             model = self._outcome_model("cpu")
             fits = [model.fit(one) for one in self._observations("cpu")]
-        self._set_noise(fits)
+        self.__dict__["fits"] = fits
+        self._set_noise()
         return fits
 
     @cached_property
@@ -233,7 +246,7 @@ class RobustGP(Model, GP, FantasizeMixin):
         """
         if any(len(fitted.weights) != len(self._points) for fitted in self.fits):
             self._forget("fits", *_FOLLOWING)
-        self._set_noise(self.fits)
+        self._set_noise()
         return mll.eval()
 
     # BoTorch's protocol
@@ -262,29 +275,33 @@ class RobustGP(Model, GP, FantasizeMixin):
         Args:
             X: Inputs (..., q, d).
             output_indices: Indices of the outcomes, by default all.
-            observation_noise: Whether to add the noise of a measurement that is no outlier; or
-                noise variances (..., q, m) of standardised outcomes.
-            posterior_transform: Transform of the posterior.
+            observation_noise: Whether to add the noise of a measurement that is no outlier, with
+                the mean of the known variances; or noise variances (..., q, m) of standardised
+                outcomes.
+            posterior_transform: Transform of the posterior. Where the fitted transformation is not
+                affine, a `ScalarizedPosteriorTransform` of one outcome is exact.
 
         Returns:
             Posterior of outcomes (..., q, m); of (..., 16, q, m) if `integrated`.
+
+        Raises:
+            InvalidInput: If `X` is of another shape, or the transform needs a Gaussian posterior
+                where there is none.
         """
-        self._check_inputs(X)
-        self.eval()
-        X = self.transform_inputs(X)
+        X = self._located(X)
         points = X.to(self._points.device, torch.float64)
         if self._is_ensemble:
             points = points.unsqueeze(-3)
         chosen = range(self.num_outputs) if output_indices is None else output_indices
         parts = []
         for output in chosen:
-            mean, covariance = self._law(output)(points)
+            mean, covariance = _joint(self._law(output), points)
             jitter = self._jitter(output)
             noise: Any = jitter
             if isinstance(observation_noise, Tensor):
                 noise = noise + self._by_component(observation_noise)[..., output]
             elif observation_noise:
-                noise = noise + self.fits[output].noise
+                noise = noise + self._noises[output]
             own = torch.as_tensor(noise, dtype=mean.dtype, device=mean.device)
             # Beside what was measured, rounding may leave a negative variance.
             lacking = (jitter - own - covariance.diagonal(dim1=-2, dim2=-1)).clamp_min(0.0)
@@ -295,7 +312,21 @@ class RobustGP(Model, GP, FantasizeMixin):
         if output_indices is not None:
             transform = transform.subset_output(list(chosen))
         whole = transform.untransform_posterior(whole, X=X)
-        return whole if posterior_transform is None else posterior_transform(whole, X=X)
+        return whole if posterior_transform is None else transformed(whole, posterior_transform, X)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Refused: the law of GPyTorch's exact models has one noise variance for all measurements.
+
+        Raises:
+            InvalidInput: Always.
+        """
+        raise InvalidInput(
+            "`model(X)` and `model.forward(X)` are those of GPyTorch's exact models. `RobustGP` is "
+            "none, since each measurement has a noise variance of its own: call "
+            "`model.posterior(X)`. In place of `loo_cv`, look at "
+            "`model.beliefs[0].cross_validation`; in place of `qLowerBoundMaxValueEntropy` with "
+            "pending points, use `qLogNoisyExpectedImprovement`."
+        )
 
     def condition_on_observations(
         self, X: Tensor, Y: Tensor, noise: Tensor | None = None, **kwargs: Any
@@ -306,20 +337,20 @@ class RobustGP(Model, GP, FantasizeMixin):
             X: Inputs (..., k, d).
             Y: Outcomes (..., k, m), with the batch of `X` or further dimensions before it.
             noise: Noise variances (..., k, m) of standardised outcomes; by default, the noise of
-                measurements that are no outliers.
+                measurements that are no outliers, with the mean of the known variances.
             kwargs: Ignored, as options of other models are.
 
         Returns:
             The model; the one at hand stays as it is.
         """
-        self._check_inputs(X)
+        points = self._located(X)
         if Y.ndim < 2 or Y.shape[-2:] != (X.shape[-2], self.num_outputs):
             raise InvalidInput(
                 f"`Y` is of shape {tuple(Y.shape)}, expected (..., {X.shape[-2]}, "
                 f"{self.num_outputs}) at inputs of shape {tuple(X.shape)}."
             )
-        values, _ = self.outcome_transform(Y, X=X)
-        return self._given(X, values, noise)
+        values, _ = self.outcome_transform(Y, X=points)
+        return self._given(points, values, noise)
 
     def get_fantasy_model(
         self, inputs: Tensor, targets: Tensor, noise: Tensor | None = None, **kwargs: Any
@@ -333,24 +364,25 @@ class RobustGP(Model, GP, FantasizeMixin):
             kwargs: Ignored.
         """
         own = None if noise is None else noise.unsqueeze(-1)
-        return self._given(inputs, targets.unsqueeze(-1), own)
+        return self._given(self._located(inputs), targets.unsqueeze(-1), own)
 
     def subset_output(self, idcs: list[int]) -> RobustGP:
         """The model of some of the outcomes."""
         other = self._copy()
-        for name in ("_rewards", "_sems"):
-            other._buffers[name] = getattr(self, name)[:, idcs]
+        for name in ("_train_Y", "_train_Yvar", "_rewards", "_sems"):
+            if getattr(self, name) is not None:
+                other._buffers[name] = getattr(self, name)[:, idcs]
         for name in ("fits", "beliefs"):
             if name in self.__dict__:
                 other.__dict__[name] = [self.__dict__[name][index] for index in idcs]
-        other._forget("_laws")
-        if hasattr(self, "_given_transform"):
-            other._given_transform = self._given_transform.subset_output(idcs)
+        other._forget("_laws", "_noises")
+        if "_given_transform" in self._transforms:
+            other._given_transform = self._transforms["_given_transform"].subset_output(idcs)
         shape = torch.Size([] if len(idcs) == 1 else [len(idcs)])
         other.likelihood = GaussianLikelihood(batch_shape=shape, noise_constraint=Positive())
         other.likelihood.to(self._points.device, torch.float64).requires_grad_(False)
         if "fits" in other.__dict__:
-            other._set_noise(other.fits)
+            other._set_noise()
         other._further = tuple(one.of(idcs) for one in self._further)
         return other
 
@@ -358,14 +390,41 @@ class RobustGP(Model, GP, FantasizeMixin):
 
     def get_extra_state(self) -> Tensor:
         """The hyperparameters as bytes (k,), which no code is read from."""
-        return to_tensor(self.fits)
+        return state_of(self.fits, self._data)
 
     def set_extra_state(self, state: Any) -> None:
         """Take over hyperparameters of `get_extra_state`."""
-        fits = from_tensor(state)
-        self._check_fits(fits)
+        if self._further:
+            raise InvalidInput(
+                "the model is conditioned on outcomes that are standardised by its own "
+                "hyperparameters: load the state into a model of the data, then condition."
+            )
+        fits = fits_from(state, self._data, self.num_outputs, self._points.shape[-1])
         self._forget(*_FOLLOWING)
         self.__dict__["fits"] = fits
+
+    def load_state_dict(
+        self,
+        state_dict: Mapping[str, Any],
+        strict: bool = True,
+        keep_transforms: bool = True,
+        assign: bool = False,
+    ) -> Any:
+        """Take over hyperparameters and transforms; the data follow these.
+
+        Args:
+            state_dict: What `state_dict` of a model of the same inputs and outcomes gave.
+            strict: Whether to refuse missing and further keys.
+            keep_transforms: Whether to keep the transforms of the state; else those of this model
+                stay.
+            assign: Whether to take over the tensors themselves.
+        """
+        own = {} if keep_transforms else copy.deepcopy(self._transforms)
+        found = super().load_state_dict(state_dict, strict=strict, assign=assign)
+        if own:
+            self._modules.update(own)
+            _after_load(self, found)
+        return found
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what follows from data and hyperparameters, for copies."""
@@ -390,22 +449,71 @@ class RobustGP(Model, GP, FantasizeMixin):
 
     # Parts
 
-    def _given(self, X: Tensor, values: Tensor, noise: Tensor | None) -> RobustGP:
-        """The model given standardised outcomes (..., k, m) at inputs (..., k, d)."""
-        points = self.transform_inputs(X).to(self._points.device, torch.float64)
+    @property
+    def _data(self) -> list[Tensor]:
+        return [self._buffers[name] for name in _DATA if self._buffers[name] is not None]
+
+    @property
+    def _transforms(self) -> dict[str, Any]:
+        names = ("input_transform", "_given_transform")
+        return {name: self._modules[name] for name in names if name in self._modules}
+
+    def _transform_data(self) -> None:
+        """Set inputs, outcomes and standard errors under the transforms, as they are."""
+        points, rewards, variances = (self._buffers[name] for name in _DATA)
+        with torch.no_grad():
+            given = self._transforms
+            if "input_transform" in given:
+                points = given["input_transform"].preprocess_transform(points)
+            if "_given_transform" in given:
+                rewards, variances = given["_given_transform"](rewards, variances, X=points)
+        sems = torch.zeros_like(rewards) if variances is None else variances.sqrt()
+        for name, one in (("_points", points), ("_rewards", rewards), ("_sems", sems)):
+            self.register_buffer(name, one, persistent=False)
+        self._forget(*_FOLLOWING)
+
+    def _located(self, X: Tensor) -> Tensor:
+        """Transformed inputs (..., q, d) of inputs (..., q, d') that are in order."""
+        self.eval()
+        points = X if X.ndim < 2 else self.transform_inputs(X)
+        dimension = self._points.shape[-1]
+        if points.ndim < 2 or points.shape[-1] != dimension:
+            after = " after `input_transform`" if "input_transform" in self._transforms else ""
+            raise InvalidInput(
+                f"`X` is of shape {tuple(X.shape)}, expected (..., q, {dimension}){after}: "
+                f"q points of {dimension} inputs."
+            )
+        _check_finite("X", X)
+        return points
+
+    def _given(self, points: Tensor, values: Tensor, noise: Tensor | None) -> RobustGP:
+        """The model given standardised outcomes (..., k, m) at transformed inputs (..., k, d)."""
+        points = points.to(self._points.device, torch.float64)
+        _check_finite("Y", values)
         values = values.to(points)
         if self._is_ensemble:
             has_components = values.ndim > points.ndim and values.shape[-3] == self._components
             values = values if has_components else values.unsqueeze(-3)
             points = points.unsqueeze(-3)
         if noise is None:
-            own = values.new_tensor([fitted.noise for fitted in self.fits])
+            own = values.new_tensor(self._noises)
         else:
+            _check_finite("noise", noise)
             own = self._by_component(noise).to(values)
         shape = torch.broadcast_shapes(own.shape, values.shape[-2:])
         other = self._copy()
         other._further = (*self._further, _Further(points, values, own.expand(shape)))
         return other
+
+    @cached_property
+    def _noises(self) -> list[float]:
+        """Noise variance of a measurement that is no outlier, of each standardised outcome."""
+        found = []
+        columns = zip(self.fits, self._rewards.unbind(-1), self._sems.unbind(-1), strict=True)
+        for fitted, rewards, sems in columns:
+            known = fitted.units.chain.log_slope(rewards.double()).exp() * sems
+            found.append(fitted.noise + float(known.square().mean()))
+        return found
 
     @cached_property
     def _laws(self) -> list[Law]:
@@ -431,7 +539,8 @@ class RobustGP(Model, GP, FantasizeMixin):
         return noise.unsqueeze(-3) if self._is_ensemble and noise.ndim > 2 else noise
 
     def _outcome_model(self, device: torch.device | str) -> OutcomeModel:
-        low, high = self._bounds.to(device, torch.float64)
+        bounds = ends(self._points) if self._own_bounds is None else self._own_bounds
+        low, high = bounds.to(device, torch.float64)
         model = robust_model(Box(low, high).to(device))
         return model if self._rule is None else replace(model, hyperparameters=self._rule)
 
@@ -445,27 +554,9 @@ class RobustGP(Model, GP, FantasizeMixin):
             found.append(seen)
         return found
 
-    def _set_noise(self, fits: Sequence[Fitted]) -> None:
-        noise = self._bounds.new_tensor([one.noise for one in fits], dtype=torch.float64)
-        self.likelihood.noise = noise.unsqueeze(-1) if len(fits) > 1 else noise
-
-    def _check_inputs(self, X: Tensor) -> None:
-        if X.ndim < 2 or X.shape[-1] != self._dimension:
-            raise InvalidInput(
-                f"`X` is of shape {tuple(X.shape)}, expected (..., q, {self._dimension}): q points "
-                f"of {self._dimension} inputs."
-            )
-
-    def _check_fits(self, fits: Sequence[Fitted]) -> None:
-        dimension = self._points.shape[-1]
-        came = {one.kernel.base_kernel.lengthscale.shape[-1] for one in fits}
-        most = max((len(one.weights) for one in fits), default=0)
-        if len(fits) != self.num_outputs or came != {dimension} or most > len(self._points):
-            raise InvalidInput(
-                f"the state is of {len(fits)} outcomes at {most} points of {sorted(came)} inputs, "
-                f"expected {self.num_outputs} outcomes at no more than {len(self._points)} points "
-                f"of {dimension} inputs: load it into a model of the same data or more."
-            )
+    def _set_noise(self) -> None:
+        noise = torch.tensor(self._noises, dtype=torch.float64, device=self._points.device)
+        self.likelihood.noise = noise.unsqueeze(-1) if len(noise) > 1 else noise
 
     def _copy(self) -> RobustGP:
         """A model with the same parts, of which each may be replaced."""
@@ -480,73 +571,33 @@ class RobustGP(Model, GP, FantasizeMixin):
             self.__dict__.pop(name, None)
 
 
-def _ends(points: Tensor) -> Tensor:
-    """Bounds (2, d) of points (n, d), apart in every coordinate."""
-    low, high = points.amin(0), points.amax(0)
-    return torch.stack([low, torch.where(high > low, high, low + 1.0)])
+def _joint(law: Law, points: Tensor) -> Moments:
+    """Moments (..., q) of a law at points (..., q, d), also at none of them."""
+    if 0 not in points.shape:
+        return law(points)
+    mean, covariance = law(points.new_zeros([max(1, size) for size in points.shape]))
+    for dim in range(-points.ndim, -1):
+        if points.shape[dim] == 0:
+            mean, covariance = mean.narrow(dim + 1, 0, 0), covariance.narrow(dim, 0, 0)
+    return Moments(mean, covariance[..., : mean.shape[-1]])
 
 
-def _checked_bounds(bounds: Tensor | Sequence, points: Tensor) -> Tensor:
-    """Bounds (2, d) as a tensor; `InvalidInput` unless lower ones are below upper ones."""
-    ends = torch.as_tensor(bounds).to(points)
-    if ends.shape != (2, points.shape[-1]) or not bool((ends[0] < ends[1]).all()):
+def _after_load(model: RobustGP, _: Any) -> None:
+    """Transform the data by what was loaded."""
+    model.eval()
+    model._transform_data()
+    if "fits" in model.__dict__:
+        model._set_noise()
+
+
+def _check_finite(name: str, values: Tensor) -> None:
+    """`InvalidInput` unless values (..., k, d) are finite."""
+    if not bool(values.isfinite().all()):
+        bad = int((~values.isfinite()).any(-1).nonzero()[0, -1])
         raise InvalidInput(
-            f"`bounds` is {checks.shown(ends.tolist())}, expected lower and upper bounds "
-            f"(2, {points.shape[-1]}), the lower ones below the upper ones."
+            f"`{name}` is not finite in row {bad}, expected finite numbers: leave the row out."
         )
-    return ends
 
 
 def _batches(further: _Further) -> tuple[torch.Size, torch.Size]:
     return further.points.shape[:-2], further.values.shape[:-2]
-
-
-def _warn_of_small_outcomes(Y: Tensor) -> None:
-    """Warn of outcomes (n, m) that vary by less than others take for nothing."""
-    ends = torch.tensor([0.25, 0.75], dtype=torch.float64, device=Y.device)
-    spread = torch.quantile(Y.detach().double(), ends, 0).diff(dim=0)[0]
-    small = (spread > 0.0) & (spread < _SMALL)
-    if bool(small.any()):
-        least = float(spread[small].min())
-        unit = 10.0 ** round(-math.log10(least))
-        warn(
-            f"`train_Y` varies by only {least:.1g} (its interquartile range). The posterior of "
-            "`RobustGP` is right, but acquisition functions of BoTorch, and `ModelListGP`, take "
-            f"standard deviations below 1e-6 to {_FLOOR:.0e} for larger ones, whatever the units: "
-            f"pass outcomes in another unit, such as {unit:.0e} * train_Y.",
-        )
-
-
-def _check_data(X: object, Y: object, Yvar: object) -> None:
-    """`InvalidInput` unless inputs (n, d), outcomes and variances (n, m) go together."""
-    given = {"train_X": X, "train_Y": Y} | ({} if Yvar is None else {"train_Yvar": Yvar})
-    for name, value in given.items():
-        if not isinstance(value, Tensor) or value.ndim != 2 or 0 in value.shape:
-            tensor = value if isinstance(value, Tensor) else None
-            kind = f"of type {type(value).__name__}"
-            came = kind if tensor is None else f"of shape {tuple(tensor.shape)}"
-            columns = "d" if name == "train_X" else "m"
-            raise InvalidInput(
-                f"`{name}` is {came}, expected a tensor (n, {columns}) with n > 0: "
-                "batches of data sets are not supported, make a model of each."
-            )
-        if not bool(value.isfinite().all()):
-            bad = int((~value.isfinite()).any(-1).nonzero()[0])
-            raise InvalidInput(
-                f"`{name}` is not finite in row {bad}, expected finite numbers: leave the row out."
-            )
-        if len(value) != len(X):  # type: ignore[arg-type]
-            raise InvalidInput(
-                f"`train_X` has {len(X)} rows and `{name}` {len(value)}, "  # type: ignore[arg-type]
-                "expected as many."
-            )
-    if isinstance(Yvar, Tensor):
-        if Yvar.shape != Y.shape:  # type: ignore[attr-defined]
-            raise InvalidInput(
-                f"`train_Yvar` is of shape {tuple(Yvar.shape)}, expected that of `train_Y`, "
-                f"{tuple(Y.shape)}."  # type: ignore[attr-defined]
-            )
-        if bool((Yvar < 0.0).any()):
-            raise InvalidInput(
-                f"`train_Yvar` is {float(Yvar.min()):.3g}, expected variances of at least 0."
-            )

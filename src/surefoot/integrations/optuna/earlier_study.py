@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
@@ -35,12 +36,14 @@ class OlderStudy:
     trials: Sequence[FrozenTrial]
 
     @classmethod
-    def of(cls, study: Study) -> OlderStudy:
-        """An older study, as it is now.
+    def of(cls, study: Study | OlderStudy) -> OlderStudy:
+        """An older study, as it is now; one that is known already is itself.
 
         Raises:
             InvalidInput: If it is no study, or has several objectives.
         """
+        if isinstance(study, OlderStudy):
+            return study
         if not isinstance(study, Study):
             raise InvalidInput(
                 f"`prior` is {study!r}, expected a study: pass `optuna.load_study(...)`."
@@ -49,6 +52,17 @@ class OlderStudy:
             raise InvalidInput("`prior` has several objectives, expected one.")
         trials = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
         return cls(study.study_name, study.direction, trials)
+
+    def with_params(self, converted: Callable[[Mapping[str, Any]], dict[str, Any]]) -> OlderStudy:
+        """The study with the parameters of its trials converted, as to other units.
+
+        Args:
+            converted: Function that returns new values by name from those of a trial.
+        """
+        trials = [copy(trial) for trial in self.trials]
+        for trial in trials:
+            trial.params = converted(trial.params)
+        return replace(self, trials=trials)
 
     def belief(self, encoding: Encoding, direction: StudyDirection, log: bool) -> Belief:
         """Belief of the values of its trials.

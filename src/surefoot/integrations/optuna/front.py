@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -69,11 +69,13 @@ class Front:
         candidates: Measured configurations whose constraints hold with confidence.
         draws: Values (n, k, s) of the objectives of the candidates in functions drawn jointly from
             the posterior of each objective.
+        units: Units of the objectives by name, for messages.
     """
 
     maximised: Mapping[str, bool]
     candidates: Sequence[ParetoPoint]
     draws: np.ndarray
+    units: Mapping[str, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self._members)
@@ -160,7 +162,11 @@ class Front:
 
     def _limits_text(self, limits: Mapping[str, float]) -> str:
         signs = {name: ">=" if maximised else "<=" for name, maximised in self.maximised.items()}
-        return ", ".join(f"{name}{signs[name]}{limit:g}" for name, limit in limits.items())
+        texts = (f"{name}{signs[name]}{limit:g}" for name, limit in limits.items())
+        return ", ".join(
+            f"{text} {self.units.get(name, '')}".rstrip()
+            for name, text in zip(limits, texts, strict=True)
+        )
 
     def hypervolume(self, reference: Mapping[str, float]) -> tuple[float, float, float]:
         """Hypervolume that the front dominates, without noise.

@@ -17,7 +17,7 @@ from surefoot._internal.user_warnings import warn
 from surefoot.beliefs.constraints import CONFIDENT
 from surefoot.integrations.optuna.front import Front, ParetoPoint
 from surefoot.integrations.optuna.objectives import column_names
-from surefoot.integrations.optuna.predictions import StudyRecommendation
+from surefoot.integrations.optuna.predictions import StudyRecommendation, unmeasured_text
 from surefoot.integrations.optuna.sampler import SurefootSampler
 from surefoot.integrations.optuna.study_belief import StudyBelief
 from surefoot.types import InvalidInput, NotReady
@@ -166,6 +166,8 @@ def belief(study: Study, sampler: SurefootSampler | None = None) -> MultiObjecti
     Objectives have the names of `study.set_metric_names`, or those of `trials_dataframe()`:
     "values_0", "values_1" and so on, and "value" if there is only one.
 
+    A further objective that no trial has measured has no belief, and a warning says so.
+
     A trial that failed counts against its configuration; one that was pruned is left out where
     there are several objectives, none of which it says to be worse.
 
@@ -203,6 +205,8 @@ def belief(study: Study, sampler: SurefootSampler | None = None) -> MultiObjecti
     names = column_names(study)
     if sampler.objectives and len(names) == 1:
         objectives = with_further(names[0], sampler.belief(study, trials))
+        if unmeasured := [name for name in sampler.objectives if name not in objectives]:
+            warn(f"{unmeasured_text(unmeasured)}: the front leaves it open.")
     else:
         objectives = {name: sampler.of_objective(study, i, trials) for i, name in enumerate(names)}
     modelled = set.intersection(*({*one.trials} for one in objectives.values()))
@@ -224,6 +228,8 @@ def belief(study: Study, sampler: SurefootSampler | None = None) -> MultiObjecti
 
 def with_further(name: str, first: StudyBelief) -> dict[str, StudyBelief]:
     """Beliefs of the objectives that trials record beside their values, by name.
+
+    Those that no trial has recorded are left out; all who show a front or a prediction say so.
 
     Args:
         name: Name of the value.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -21,9 +22,10 @@ class StudyRecommendation:
             values are transformed; in a study with an environment the predicted risk.
         lower: Lower end of its 95 % credible interval; of a risk, the risk of the lower ends.
         upper: Upper end.
-        feasibility: Probability that all constraints of the study hold, 1 without constraints.
-        feasible: Whether they hold with the confidence asked for.
+        feasibility: Probability that all constraints with a measurement hold, 1 without any.
+        feasible: Whether they hold with the confidence asked for, and `unmeasured` is empty.
         estimand: What is predicted of measurements: their "location", "median" or "mean".
+        unmeasured: Declared constraints that have no measurement yet.
     """
 
     params: dict[str, Any]
@@ -33,6 +35,7 @@ class StudyRecommendation:
     feasibility: float = 1.0
     feasible: bool = True
     estimand: str = "location"
+    unmeasured: tuple[str, ...] = ()
 
     @property
     def rows(self) -> dict[str, Any]:
@@ -42,10 +45,20 @@ class StudyRecommendation:
             "configuration": self.params,
             f"predicted {value}": value_text(self.value, self.lower, self.upper),
             "constraints hold": "" if self.feasibility == 1.0 else f"{self.feasibility:.0%}",
+            "not measured yet": ", ".join(self.unmeasured),
         }
 
     def _repr_html_(self) -> str:
         return as_html("Recommendation", self.rows)
+
+
+def unmeasured_text(names: Sequence[str]) -> str:
+    """That quantities have no measurement yet, as a part of a sentence.
+
+    Args:
+        names: Their names, at least one.
+    """
+    return f"{' and '.join(names)} {'has' if len(names) == 1 else 'have'} no measurement yet"
 
 
 class SharedFailure(NamedTuple):

@@ -161,7 +161,7 @@ class SurefootSampler(BaseSampler):
         estimand: Estimand = "location",
         require: Sequence[ParameterConstraint] = (),
         guess: Mapping[str, Any] | None = None,
-        prior: Study | None = None,
+        prior: Study | OlderStudy | None = None,
         per_second: bool = False,
         safe: bool = False,
         explore: bool = False,

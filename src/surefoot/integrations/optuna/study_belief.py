@@ -29,6 +29,7 @@ from surefoot.integrations.optuna.predictions import (
     SharedFailure,
     StudyDrift,
     StudyRecommendation,
+    unmeasured_text,
 )
 from surefoot.optimizer.arguments import part_of
 from surefoot.regression.transforms import Chain
@@ -363,7 +364,10 @@ class StudyBelief:
         best = max(self._recommendations(given or {}), key=self._merit)
         if not best.feasible:
             warn(
-                f"no configuration is known whose constraints hold with {self._asked()}: "
+                "no configuration is known whose constraints hold: "
+                f"{unmeasured_text(best.unmeasured)}."
+                if best.unmeasured
+                else f"no configuration is known whose constraints hold with {self._asked()}: "
                 f"the recommended one has {best.feasibility:.2g}.",
             )
         return best
@@ -394,10 +398,11 @@ class StudyBelief:
         """
         mean, lower, upper = self.predict([params])
         chance = float(self.feasibility([params])[0])
-        feasible = bool(self.belief.is_assured(self._points([params])))
+        unmeasured = self.belief.constraints.unmeasured
+        feasible = not unmeasured and bool(self.belief.is_assured(self._points([params])))
         interval = float(mean[0]), float(lower[0]), float(upper[0])
         known, what = {**params, **self.constant}, self.estimand
-        return StudyRecommendation(known, *interval, chance, feasible, what)
+        return StudyRecommendation(known, *interval, chance, feasible, what, unmeasured)
 
     def preference(self, one: StudyRecommendation) -> tuple[float, float]:
         """Key that orders configurations: feasibility, then the predicted value.
@@ -408,8 +413,7 @@ class StudyBelief:
         Returns:
             A key, larger for a better configuration.
         """
-        value = one.value if self.is_maximised else -one.value
-        return float("inf") if one.feasible else one.feasibility, value
+        return _standing(one), one.value if self.is_maximised else -one.value
 
     def is_worse(self, params: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
         """Whether the interval of the difference says that a configuration is worse than another.
@@ -489,12 +493,11 @@ class StudyBelief:
         return "the confidence asked for" if declared else f"a probability of {CONFIDENT}"
 
     def _merit(self, one: StudyRecommendation) -> tuple[float, float]:
-        pessimistic = one.lower if self.is_maximised else -one.upper
-        return float("inf") if one.feasible else one.feasibility, pessimistic
+        return _standing(one), one.lower if self.is_maximised else -one.upper
 
     @with_own_settings
     def feasibility(self, settings: Sequence[Mapping[str, Any]]) -> np.ndarray:
-        """Probability that all constraints of the study hold, without noise.
+        """Probability that all constraints with a measurement hold, without noise.
 
         Args:
             settings: Configurations, as values by parameter name.
@@ -532,7 +535,7 @@ class StudyBelief:
 
     @with_own_settings
     def is_assured(self, settings: Sequence[Mapping[str, Any]]) -> np.ndarray:
-        """Whether all constraints hold with the confidence asked for.
+        """Whether all constraints with a measurement hold with the confidence asked for.
 
         Args:
             settings: Configurations, as values by parameter name.
@@ -772,3 +775,12 @@ class StudyBelief:
     @staticmethod
     def _array(values: Tensor) -> np.ndarray:
         return values.detach().cpu().numpy()
+
+
+def _standing(one: StudyRecommendation) -> float:
+    """Feasibility of a configuration, above all others where it is as much as is asked for.
+
+    What has no measurement is the same for all configurations, and tells none from another.
+    """
+    known = one.feasible or (one.unmeasured and one.feasibility >= CONFIDENT)
+    return float("inf") if known else one.feasibility

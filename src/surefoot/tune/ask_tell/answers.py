@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 from optuna.trial import FrozenTrial, Trial
 
 from surefoot._internal.html import as_html, value_text
+from surefoot.integrations.optuna.predictions import unmeasured_text
 from surefoot.tune.estimate_text import estimate_text, estimate_texts
 from surefoot.tune.study.trial_attributes import asked_id, failure_reason, trial_environment
 
@@ -116,6 +117,7 @@ class Status:
         failed: Rounds without a measurement.
         measured: Configurations that `surefoot tune` is measuring.
         asked: Configurations that were asked for and have no outcome.
+        unmeasured: Constraints and further objectives that no trial has measured.
     """
 
     name: str
@@ -125,14 +127,16 @@ class Status:
     failed: int
     measured: int
     asked: tuple[Asked, ...]
+    unmeasured: tuple[str, ...] = ()
 
     @property
     def lines(self) -> list[str]:
-        """The progress, and a line for each configuration without an outcome."""
+        """The progress, what is not measured, and a line for each one without an outcome."""
         failed = f", {self.failed} of them failed" if self.failed else ""
         measured = f"; {self.measured} being measured" if self.measured else ""
         first = f"{self.name}: {self.finished} of {self.rounds} rounds{failed}{measured}"
-        return [first, *(f"asked for: {one.line}{_since(one)}" for one in self.asked)]
+        missing = [unmeasured_text(self.unmeasured)] if self.unmeasured else []
+        return [first, *missing, *(f"asked for: {one.line}{_since(one)}" for one in self.asked)]
 
     def as_dict(self) -> dict[str, Any]:
         """JSON values."""
@@ -157,12 +161,14 @@ class Prediction:
         of: Units of these.
         present: The value at the level of the machine in the latest rounds, where it is measured in
             pairs; None in any other study.
+        unmeasured: Further objectives that no trial has measured.
     """
 
     value: StudyRecommendation
     objectives: Mapping[str, StudyRecommendation]
     of: Mapping[str, str]
     present: StudyRecommendation | None = None
+    unmeasured: tuple[str, ...] = ()
 
     def line(self, units: Units) -> str:
         """The value with its interval, or those of all objectives, and the configuration."""
@@ -176,8 +182,11 @@ class Prediction:
             for name, one in self.objectives.items()
         ]
         chance = f", constraints hold with probability {one.feasibility:.2g}"
+        chance = "" if one.feasible else chance
+        if unmeasured := (*one.unmeasured, *self.unmeasured):
+            chance = f", {unmeasured_text(unmeasured)}"
         params = " ".join(shlex.quote(f"{name}={given}") for name, given in one.params.items())
-        return f"{', '.join(several) or value}{'' if one.feasible else chance}: {params}"
+        return f"{', '.join(several) or value}{chance}: {params}"
 
     @property
     def rows(self) -> dict[str, Any]:
@@ -189,8 +198,12 @@ class Prediction:
         rows = (self.present or self.value).rows
         if not several:
             return rows
-        hold = "constraints hold"
-        return {"configuration": rows["configuration"], **several, hold: rows[hold]}
+        unmeasured = ", ".join((*self.value.unmeasured, *self.unmeasured))
+        limits = {
+            "constraints hold": rows["constraints hold"],
+            "not measured yet": unmeasured,
+        }
+        return {"configuration": rows["configuration"], **several, **limits}
 
     def _repr_html_(self) -> str:
         return as_html("Prediction", self.rows)
@@ -203,6 +216,7 @@ class Prediction:
             for name, one in self.objectives.items()
         }
         found = recommendation_as_dict(self.value) | ({"objectives": several} if several else {})
+        found["unmeasured"] += self.unmeasured
         if (now := self.present) is not None:
             found["present"] = {"value": now.value, "lower": now.lower, "upper": now.upper}
         return found
@@ -210,4 +224,9 @@ class Prediction:
 
 def recommendation_as_dict(one: StudyRecommendation) -> dict[str, Any]:
     """JSON values."""
-    return {**vars(one), "params": dict(one.params)}
+    return {
+        **vars(one),
+        "params": dict(one.params),
+        "feasibility": None if one.unmeasured else one.feasibility,
+        "unmeasured": list(one.unmeasured),
+    }

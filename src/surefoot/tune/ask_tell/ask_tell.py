@@ -38,6 +38,7 @@ from surefoot.tune.study.trial_attributes import (
     trial_worker,
 )
 from surefoot.tune.study.trials import NoTrial, StudyTrials
+from surefoot.tune.study.unmeasured import unmeasured
 from surefoot.types import InvalidInput, SurefootError
 
 Result = TypeVar("Result")
@@ -182,6 +183,7 @@ class AskTell:
         state = self.opened.state()
         pairing, scheme = Pairing(state), self.study_file.scheme
         several = state.objectives.objectives if scheme.objectives else {}
+        missing = tuple(one for one in scheme.further if one not in several)
         values = [pairing.known(state.belief.assess(one.params)) for one in named]
         return [
             Prediction(
@@ -189,6 +191,7 @@ class AskTell:
                 {name: one.assess(value.params) for name, one in several.items()},
                 {name: one.unit or "" for name, one in scheme.objectives.items()},
                 pairing.presently(value),
+                missing,
             )
             for value in values
         ]
@@ -211,6 +214,7 @@ class AskTell:
                 for one in state.trials
             ),
             asked=tuple(Asked.of(one) for one in state.trials if is_asked(one)),
+            unmeasured=unmeasured(self.study_file, state.trials),
         )
 
     def _tell(self, id: object, result: Measurement | Failure) -> Told:

@@ -133,7 +133,31 @@ class Comparing:
             for name, one in self._further.items()
         }
         first = next(iter(self.study_file.scheme.objectives), "") if further else ""
-        return replace(found, unit=self._unit, objective=first, further=further)
+        units = self.study_file.units.reported
+        limits = tuple(replace(one, unit=units.get(one.name, "")) for one in found.limits)
+        return replace(
+            found,
+            unit=self._unit,
+            limits=limits,
+            objective=first,
+            further=further,
+            warning=self.warning,
+        )
+
+    @property
+    def warning(self) -> str:
+        """That the configurations are under different given values; empty if they are not."""
+        both, units = (self.a.params, self.b.params), self.study_file.units
+        given = self.study_file.scheme.given
+        names = [name for name in given if both[0].get(name) != both[1].get(name)]
+        if not names:
+            return ""
+        a, b = (_params({name: one[name] for name in names if name in one}, units) for one in both)
+        options = " ".join(f"--given {name}=VALUE" for name in names)
+        return (
+            f"A is under {a} and B under {b}: the difference may be that of these, which are no "
+            f"choice; compare both under the same, as with {options}"
+        )
 
     def test(self, pairs: Runs) -> PairedTest:
         """The test of B minus A after these runs."""
@@ -388,6 +412,8 @@ def _introduce(comparing: Comparing, record: ComparisonRecord, console: Console)
         listed = _params(setting.params, comparing.study_file.units)
         name = "" if "=" in setting.name else f"{setting.name}: "
         show(console, f"{letter}: {name}{listed}")
+    if comparing.warning:
+        show(console, f"Warning: {comparing.warning}")
     if comparing.a.params == comparing.b.params:
         show(console, f"{SAME}: a difference would be an error of the measurement")
     if record.pairs:
@@ -399,13 +425,14 @@ def _introduce(comparing: Comparing, record: ComparisonRecord, console: Console)
 
 def _progress(comparing: Comparing, pairs: Runs) -> str:
     study_file, limits = comparing.study_file, comparing.study_file.constraints
+    units = study_file.units.reported
 
     def measured(run: Measurement) -> str:
         value = study_file.units.of_value(_with_error(run))
         return objectives_text(study_file, value, run.values)
 
     values = ", ".join(
-        f"{label.upper()} {measured(run)}{beyond_text(run.values, limits)}"
+        f"{label.upper()} {measured(run)}{beyond_text(run.values, limits, units)}"
         if isinstance(run := pairs[-1][label], Measurement)
         else f"{label.upper()} failed, {run.reason}"
         for label in ("a", "b")

@@ -72,6 +72,7 @@ class Comparison:
         objective: Name of the value, where the study has several objectives.
         further: The comparisons of the other objectives by name.
         on_different_workers: Pairs whose two runs named different workers.
+        warning: What the difference may be of beside the choice; empty if nothing.
     """
 
     a: dict[str, Any]
@@ -95,6 +96,7 @@ class Comparison:
     objective: str = ""
     further: Mapping[str, Comparison] = field(default_factory=dict)
     on_different_workers: int = 0
+    warning: str = ""
 
     @property
     def broken(self) -> tuple[str, ...]:
@@ -130,12 +132,13 @@ class Comparison:
 
     def lines(self) -> list[str]:
         """The result in words, of each objective where there are several."""
-        own, workers = self._lines(), self._workers()
+        own = self._lines()
+        notes = [*self._workers(), *([f"Warning: {self.warning}"] if self.warning else [])]
         if not self.objective:
-            return own + workers
+            return own + notes
         each = [(self.objective, own), *((n, one._lines()) for n, one in self.further.items())]
         named = [line for name, found in each for line in (f"{name}:", *(f"  {x}" for x in found))]
-        return named + workers
+        return named + notes
 
     def _lines(self) -> list[str]:
         level = f"{100 * self.confidence:g} % confidence"
@@ -196,6 +199,8 @@ class Comparison:
 def of_further(pairs: Sequence[Mapping[str, Run]], name: str) -> list[dict[str, Run]]:
     """Runs with the value of a further objective, which they have measured beside their own.
 
+    Those from before the study had the objective are left out.
+
     Args:
         pairs: Results of "a" and "b" by pair.
         name: Name of the objective.
@@ -204,6 +209,7 @@ def of_further(pairs: Sequence[Mapping[str, Run]], name: str) -> list[dict[str, 
         {
             label: run.measuring(run.readings[name]) if isinstance(run, Measurement) else run
             for label, run in pair.items()
+            if not isinstance(run, Measurement) or name in run.readings
         }
         for pair in pairs
     ]

@@ -51,16 +51,18 @@ class MeasuredLimit:
         name: Name of the quantity.
         limit: Its limit.
         sides: The runs by configuration, "A" and "B".
+        unit: Unit of the quantity, empty if the study file has none.
     """
 
     name: str
     limit: Constraint
     sides: Mapping[Letter, LimitRuns]
+    unit: str = ""
 
     def text(self, a: str = "A", b: str = "B") -> str:
         """The limit, and the verdict on both configurations by these names."""
         sides = f"{a} {self.sides['A']}; {b} {self.sides['B']}"
-        return f"{self.name}, {limit_words(self.limit)}: {sides}"
+        return f"{self.name}, {limit_words(self.limit, self.unit)}: {sides}"
 
 
 def measured_limits(

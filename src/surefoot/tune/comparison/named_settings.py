@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from surefoot.integrations.optuna import SearchSpace
 from surefoot.tune.definition.parameters import value_of, written
 from surefoot.tune.definition.study_file import StudyFile
+from surefoot.tune.measuring.quantity import sole
 from surefoot.tune.plain_text import shown
 from surefoot.tune.study.opened_study import open_study
 from surefoot.types import InvalidInput
@@ -68,7 +68,7 @@ def given_values(
             + " ".join(f"--given {name}=VALUE" for name in missing)
         )
     space = study_file.space
-    values = {name: _value(str(given[name]), name, space) for name in names if name in given}
+    values = {name: _value(str(given[name]), name, study_file) for name in names if name in given}
     if space.require and values:
         space.named.encoding.part(space.named.encoding.box, values)  # raises where none is left
     return values
@@ -226,7 +226,7 @@ def configuration_of(
             raise InvalidInput(
                 f"{shown(text)}: {shown(name)} is not a parameter, expected {', '.join(known)}"
             )
-        params[name] = _value(value, name, space)
+        params[name] = _value(value, name, study_file)
     params = {**under, **params}
     active = space.active(params)
     if missing := [name for name in active if name not in params]:
@@ -247,9 +247,13 @@ def configuration_of(
     return params
 
 
-def _value(text: str, name: str, space: SearchSpace) -> Any:
-    parameter = space.named.parameters[name]
+def _value(text: str, name: str, study_file: StudyFile) -> Any:
+    """The value of a parameter that a text stands for, which may have a unit of the parameter's."""
+    parameter, unit = study_file.space.named.parameters[name], study_file.units.parameters.get(name)
     value = value_of(text.strip(), parameter)
+    if value is None and unit is not None and (number := sole(text)) is not None and not number.sem:
+        value = value_of(repr(number.limit_in(unit)), parameter)
     if value is None:
-        raise InvalidInput(f"{name}: got {shown(text)}, expected {written(parameter)}")
+        of_unit = f", in {unit}" if unit is not None else ""
+        raise InvalidInput(f"{name}: got {shown(text)}, expected {written(parameter)}{of_unit}")
     return value

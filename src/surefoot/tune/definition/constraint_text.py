@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from surefoot.integrations.optuna.predictions import unmeasured_text
 from surefoot.types import Constraint
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ def constraint_lines(
     best: StudyRecommendation,
     constraints: Mapping[str, PredictedConstraint],
     together: str = "",
+    units: Mapping[str, str] | None = None,
 ) -> list[str]:
     """A line for each constraint, and whether all hold with the confidence asked for.
 
@@ -23,38 +25,53 @@ def constraint_lines(
         constraints: Its constraints as predicted, by name.
         together: Constraints of which there is only the probability that all of them hold, in
             words.
+        units: Units of the constraints by name.
     """
-    lines = [f"  {describe(name, one)}" for name, one in constraints.items()]
+    known = units or {}
+    lines = [f"  {describe(name, one, known.get(name))}" for name, one in constraints.items()]
     if lines:
         lines.insert(0, "Constraints there:")
-    if not best.feasible:
+    if best.unmeasured:
+        lines.append(
+            f"{unmeasured_text(best.unmeasured)}: no configuration is known that satisfies all "
+            "constraints."
+        )
+    elif not best.feasible:
         lines.append(
             "No configuration is known that satisfies all constraints with the confidence asked "
             "for; this one, of those measured, comes nearest: they hold with probability "
             f"{probability_text(best.feasibility)}."
         )
-    elif together:
+    if together and (best.feasible or best.unmeasured):
         lines.append(f"{together} hold with probability {probability_text(best.feasibility)}.")
     return lines
 
 
-def describe(name: str, one: PredictedConstraint) -> str:
+def describe(name: str, one: PredictedConstraint, unit: str | None = None) -> str:
     """A constraint in words: its limit, its prediction and its probability."""
+    interval = f"{one.value:.5g} ({one.lower:.5g} to {one.upper:.5g})"
     return (
-        f"{name}, {limit_words(one.limit)}: {one.value:.5g} ({one.lower:.5g} to {one.upper:.5g}), "
+        f"{name}, {limit_words(one.limit, unit)}: {_in_unit(interval, unit)}, "
         f"holds with probability {probability_text(one.probability)}"
     )
 
 
-def limit_words(limit: Constraint) -> str:
+def limit_words(limit: Constraint, unit: str | None = None) -> str:
     """A limit of a study file in words."""
-    return f"at most {limit.maximum:g}" if limit.minimum is None else f"at least {limit.minimum:g}"
+    words = f"at most {limit.maximum:g}" if limit.minimum is None else f"at least {limit.minimum:g}"
+    return _in_unit(words, unit)
 
 
-def beyond_text(values: Mapping[str, float], limits: Mapping[str, Constraint]) -> str:
+def _in_unit(text: str, unit: str | None) -> str:
+    return f"{text} {unit}" if unit else text
+
+
+def beyond_text(
+    values: Mapping[str, float], limits: Mapping[str, Constraint], units: Mapping[str, str]
+) -> str:
     """Measured values that are beyond their limits, as the end of a sentence; empty if none is."""
     beyond = [
-        f"{name} {value:.5g}"
+        _in_unit(f"{name} {value:.5g}", units.get(name))
         for name, value in values.items()
         if name in limits and limits[name].excess(value) > 0.0
     ]

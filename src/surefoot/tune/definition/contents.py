@@ -184,11 +184,19 @@ class Contents(Section):
 
     def _check_scheme(self) -> None:
         """Raise `InvalidKey` for what does not go together with the measurement scheme."""
-        for key, wanted in self.scheme.excluded.items():
-            for found, value in self._at(key):
-                if value is not None and value is not False:
-                    state = "true" if value is True else "given"
-                    raise InvalidKey(found, f"{state} beside {self.scheme.table}, {wanted}")
+        refused = [
+            (found, value, wanted)
+            for key, wanted in self.scheme.excluded.items()
+            for found, value in self._at(key)
+            if value is not None and value is not False
+        ]
+        if refused:
+            found, value, wanted = refused[0]
+            state = "true" if value is True else "given"
+            others = [other for other, _, _ in refused[1:]]
+            verb = "is" if len(others) == 1 else "are"
+            also = f" (and so {verb} {', '.join(others)})" if others else ""
+            raise InvalidKey(found, f"{state} beside {self.scheme.table}, {wanted}{also}")
         if self.risk is not None and self.environment is None:
             raise InvalidKey(
                 "environment",

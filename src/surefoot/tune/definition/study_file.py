@@ -202,12 +202,13 @@ class StudyFile:
 
     @property
     def units(self) -> Units:
-        """Units of the objective and of the parameters."""
+        """Units of the objective, of the parameters, and of what is reported beside it."""
         named = self.parameters.items()
         return Units(
             self.objective.unit or "",
             {name: one.unit for name, one in named if one.unit is not None},
             self.space.special,
+            {name: one.unit for name, one in self.reported.items() if one.unit is not None},
         )
 
     @property

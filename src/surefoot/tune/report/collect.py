@@ -124,6 +124,7 @@ def collect(state: StudyState) -> Report:
                 best,
                 predicted_constraints(state),
                 constraints_together(state),
+                study_file.units.reported,
             )
         ),
         effects=_effects(state),
@@ -144,8 +145,8 @@ def _front(state: StudyState) -> FrontView:
     return FrontView(
         found.front,
         {
-            first: [float(one.value or 0.0) for one in state.measured],
-            **{name: [one[name] for one in measured] for name in further},
+            first: [one.value for one in state.measured],
+            **{name: [one.get(name) for one in measured] for name in further},
         },
         {name: f"{name} [{unit}]" if unit else name for name, unit in found.of.items()},
         found.chosen,

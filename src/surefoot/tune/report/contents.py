@@ -118,7 +118,8 @@ class FrontView:
 
     Args:
         front: The front.
-        measured: Measurements of each objective by name, in the same order.
+        measured: Measurements of each objective by name, in the same order; None where a trial has
+            none.
         titles: Names of the objectives with their units, by name.
         chosen: The recommended point.
         value: All objectives but the first at the recommended point, in words.
@@ -126,7 +127,7 @@ class FrontView:
     """
 
     front: Front
-    measured: dict[str, list[float]]
+    measured: dict[str, list[float | None]]
     titles: dict[str, str]
     chosen: ParetoPoint
     value: str

@@ -36,7 +36,7 @@ def front_figure(
     front: Front,
     x: str,
     y: str,
-    measured: Mapping[str, Sequence[float]] | None = None,
+    measured: Mapping[str, Sequence[float | None]] | None = None,
     titles: Mapping[str, str] | None = None,
     recommended: Sequence[ParetoPoint] = (),
 ) -> go.Figure:
@@ -47,14 +47,20 @@ def front_figure(
         x: Name of an objective.
         y: Name of another one.
         measured: Measurements of both objectives by name, in the same order; those beyond the axes
-            are triangles at the border.
+            are triangles at the border, and a trial that lacks one of the two is left out.
         titles: Titles of the axes by name of the objective, by default the names.
         recommended: Points with a ring.
 
     Returns:
         The figure. The steps between the points are drawn where there are two objectives only.
     """
-    values = {name: list((measured or {}).get(name, ())) for name in (x, y)}
+    known = measured or {}
+    pairs = [
+        (one, other)
+        for one, other in zip(known.get(x, ()), known.get(y, ()), strict=True)
+        if one is not None and other is not None
+    ]
+    values = {x: [one for one, _ in pairs], y: [other for _, other in pairs]}
     axes = {name: _axis(front, name, values[name]) for name in (x, y)}
     label = {name: escape((titles or {}).get(name, name)) for name in (x, y)}
     figure = new_figure(label[x], label[y], axes[y])

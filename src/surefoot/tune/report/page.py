@@ -43,6 +43,8 @@ from surefoot.tune.report.figures import (
 from surefoot.tune.report.formatting import number, setting, within
 from surefoot.tune.report.front_figure import front_figure, front_text
 
+_COLUMNS = {"trial", "measured", "predicted", "weight", "state", "seconds", "failure"}
+"""Columns that every table of trials has."""
 RELOADS = 5  # seconds between two readings of a page that reloads itself
 
 
@@ -103,7 +105,7 @@ def _template() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.filters.update(number=number, setting=setting, cell=_cell, prose=_prose)
+    templates.filters.update(number=number, setting=setting, cell=_cell, prose=_prose, own=_own)
     return templates.get_template("page.html")
 
 
@@ -155,6 +157,11 @@ def _prose(text: str) -> Markup:
     """A sentence as HTML: code between backticks, and no line that begins with a % sign."""
     marked = re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text)))
     return Markup(re.sub(r"(?<=\d) %", "&nbsp;%", marked))
+
+
+def _own(title: str, kind: str) -> str:
+    """Title of a column of the study's own, which says what it is where the table has its name."""
+    return f"{title} ({kind})" if title in _COLUMNS else title
 
 
 def _cell(value: Any, text: bool = False) -> str:

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from surefoot.integrations.optuna.predictions import unmeasured_text
 from surefoot.parameters import Choice
 from surefoot.parameters.parameter import Parameter
 from surefoot.parameters.scales import NumberScale
@@ -69,7 +70,8 @@ def by_given_lines(state: StudyState, found: Sequence[StudyRecommendation]) -> l
     for one in found:
         value, low, high = estimate_texts(one.value, one.lower, one.upper)
         cells = [_text(one.params[name]) if name in one.params else "-" for name in names]
-        feasible = "" if one.feasible else f" (feasible with {one.feasibility:.2g})"
+        chance = unmeasured_text(one.unmeasured) if one.unmeasured else ""
+        feasible = "" if one.feasible else f" ({chance or f'feasible with {one.feasibility:.2g}'})"
         rows.append([*cells, units.of_value(value), f"{low} to {high}{feasible}"])
     widths = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
     lines = [

@@ -26,6 +26,7 @@ TABLES = {
     **dict.fromkeys(("environment", "fidelity", "objectives", "risk"), "nothing"),
 }
 _DECLARED = "units"  # key of a definition, of which one more may be declared later
+PARAMETER_UNITS = "parameter units"  # the same of parameters
 
 
 def definition(study_file: StudyFile) -> dict[str, Any]:
@@ -44,14 +45,17 @@ def definition(study_file: StudyFile) -> dict[str, Any]:
         },
         "objective": {"command": objective.command, "function": objective.function},
         _DECLARED: declared_units(study_file),
+        PARAMETER_UNITS: dict(study_file.units.parameters),
     }
 
 
 def continued(study_file: StudyFile, study: optuna.Study, trials: Sequence[FrozenTrial]) -> Any:
-    """`definition` of a study that goes on: its measurements keep a unit that the file drops."""
+    """`definition` of a study that goes on: its numbers keep a unit that the file drops."""
     now, stored = definition(study_file), study.user_attrs.get(DEFINITION) or {}
     if _is_measured(trials):
         now[_DECLARED] = {**now[_DECLARED], **stored.get(_DECLARED, {})}
+    if _has_values(trials):
+        now[PARAMETER_UNITS] = {**now[PARAMETER_UNITS], **stored.get(PARAMETER_UNITS, {})}
     return now
 
 
@@ -89,7 +93,7 @@ def check_compatible(
 
     Raises:
         StudyFileError: If direction, parameters, environment or risk differ, or the unit of what
-            has been measured.
+            has been measured or of a parameter.
     """
     direction = study_file.study.direction
     # Asking for `direction` of a study with several objectives is an error of Optuna's own.
@@ -102,6 +106,8 @@ def check_compatible(
     if stored is None:
         _check_foreign_trials(study_file, trials, label)
         return ""
+    if _has_values(trials):
+        _check_parameter_units(study_file, stored.get(PARAMETER_UNITS, {}), label)
     now = definition(study_file)
     notes, different = [], []
     for table, missing in TABLES.items():
@@ -129,6 +135,23 @@ def check_compatible(
 
 def _is_measured(trials: Sequence[FrozenTrial]) -> bool:
     return any(trial.state == TrialState.COMPLETE for trial in trials)
+
+
+def _has_values(trials: Sequence[FrozenTrial]) -> bool:
+    return any(trial.params for trial in trials)
+
+
+def _check_parameter_units(study_file: StudyFile, recorded: Mapping[str, str], label: str) -> None:
+    """Check that no value that was chosen in one unit is now said to be in another."""
+    for name, unit in study_file.units.parameters.items():
+        before = recorded.get(name, unit)
+        if factor(before, unit) != 1.0:
+            table = "environment" if name in study_file.scheme.given else "parameters"
+            restore = f"write unit = {shown(before)} and the range in it"
+            there = f"values {unit_phrase(before)}"
+            raise _differs(
+                study_file, f"{table}.{name}.unit", shown(unit), there, label, (), restore
+            )
 
 
 def _check_units(study_file: StudyFile, recorded: Mapping[str, str], label: str) -> None:
@@ -174,7 +197,9 @@ def _check_attributes(
     if stored is not None and (
         not isinstance(stored, dict)
         or not isinstance(stored.get("objective"), dict)
-        or not all(isinstance(stored.get(one) or {}, dict) for one in (*TABLES, _DECLARED))
+        or not all(
+            isinstance(stored.get(one) or {}, dict) for one in (*TABLES, _DECLARED, PARAMETER_UNITS)
+        )
     ):
         wrong = f"the user attribute {DEFINITION!r} is {shown(stored)}, expected a definition"
     for trial in () if wrong else trials:

@@ -26,6 +26,7 @@ from surefoot.tune.study.compatibility import DEFINITION, check_compatible, cont
 from surefoot.tune.study.failures import without_measurement
 from surefoot.tune.study.location import Location, NoStudy
 from surefoot.tune.study.other_storage import study_in
+from surefoot.tune.study.parameter_units import ParameterConversion
 from surefoot.tune.study.state import StudyState
 from surefoot.tune.study.storage import is_storage, locate
 from surefoot.tune.study.study_lock import study_lock
@@ -225,7 +226,7 @@ def create_study(
 
 
 def _create_study(
-    location: Location, sampler: BaseSampler | None, worker: int, older: optuna.Study | None
+    location: Location, sampler: BaseSampler | None, worker: int, older: OlderStudy | None
 ) -> OpenedStudy:
     study_file, name = location.study_file, location.study_file.study.name
     with study_lock(location):
@@ -276,7 +277,7 @@ def default_sampler(study_file: StudyFile) -> SurefootSampler:
 
 def _default_sampler(
     study_file: StudyFile,
-    older: optuna.Study | None,
+    older: OlderStudy | None,
     worker: int = 0,
     existing: int = 0,
     log: bool = False,
@@ -307,8 +308,8 @@ def _default_sampler(
     )
 
 
-def _older_study(study_file: StudyFile) -> optuna.Study | None:
-    """The study of `[prior]`, None if there is none."""
+def _older_study(study_file: StudyFile) -> OlderStudy | None:
+    """The study of `[prior]` with parameters in the units of the file, None if there is none."""
     if study_file.prior is None:
         return None
     file = study_file.folder / study_file.prior.source
@@ -324,10 +325,12 @@ def _older_study(study_file: StudyFile) -> optuna.Study | None:
         study = study_in(study_file, file)[0]
         space, direction = study_file.space, StudyDirection[study_file.study.direction.upper()]
         encoding = Encoding(space, space.named.encoding)
-        OlderStudy.of(study).check(encoding, direction, study_file.objective.log)
+        conversion = ParameterConversion.between(study, file, study_file)
+        older = OlderStudy.of(study).with_params(conversion.params)
+        older.check(encoding, direction, study_file.objective.log)
     except InvalidInput as error:
         raise study_file.error("prior.from", str(error)) from None
-    return study
+    return older
 
 
 def import_model() -> None:

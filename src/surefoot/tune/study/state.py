@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from optuna.trial import FrozenTrial, TrialState
 
+from surefoot.integrations.optuna.predictions import unmeasured_text
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.study.confirm_stage import ConfirmStage, recommended
 from surefoot.tune.study.pairing import Pairing
 from surefoot.tune.study.trial_attributes import is_failed_round, is_round, trial_environment
+from surefoot.types import InvalidInput
 
 if TYPE_CHECKING:
     from surefoot.integrations.optuna import (
@@ -98,11 +100,21 @@ class StudyState:
     @cached_property
     def front(self) -> Front:
         """The Pareto front of several objectives."""
-        return self.objectives.front()
+        declared = self.study_file.scheme.objectives
+        units = {name: one.unit for name, one in declared.items() if one.unit}
+        return replace(self.objectives.front(), units=units)
 
     @property
     def preferred(self) -> ParetoPoint:
-        """The point of the front that keeps the limits, or a compromise without any."""
+        """The point of the front that keeps the limits, or a compromise without any.
+
+        Raises:
+            InvalidInput: If a limit is of an objective that no trial has measured.
+        """
+        if missing := [name for name in self.limits if name not in self.front.names]:
+            raise InvalidInput(
+                f"--prefer: {unmeasured_text(missing)}; leave its limit out until a trial has it"
+            )
         return self.front.prefer(self.limits) if self.limits else self.front.knee()
 
     @cached_property

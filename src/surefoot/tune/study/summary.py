@@ -22,6 +22,7 @@ from surefoot.tune.study.opened_study import OpenedStudy
 from surefoot.tune.study.pairing import Pairing
 from surefoot.tune.study.state import StudyState
 from surefoot.tune.study.trial_attributes import IMPORTED
+from surefoot.tune.study.unmeasured import unmeasured_objectives_note
 from surefoot.tune.study.unstable import unstable_note
 from surefoot.tune.units import Units
 from surefoot.types import NotReady
@@ -45,6 +46,7 @@ class AgainstDefaults:
         positive: Whether all measurements are positive, so that nothing is less by more than 100 %.
         doubtful: Constraints that the defaults do not satisfy with the confidence asked for, as
             predicted, by name.
+        units: Units of the constraints by name.
     """
 
     params: dict[str, Any]
@@ -54,6 +56,7 @@ class AgainstDefaults:
     upper: float
     positive: bool = False
     doubtful: Mapping[str, PredictedConstraint] = field(default_factory=dict)
+    units: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def limits(self) -> str:
@@ -64,7 +67,9 @@ class AgainstDefaults:
         verb = (
             "break" if all(one.probability < 0.5 for one in self.doubtful.values()) else "may break"
         )
-        each = "; ".join(describe(name, one) for name, one in self.doubtful.items())
+        each = "; ".join(
+            describe(name, one, self.units.get(name)) for name, one in self.doubtful.items()
+        )
         return f"The defaults {verb} the limit{plural} of {each}."
 
     def __str__(self) -> str:
@@ -220,8 +225,8 @@ def warnings_of(state: StudyState, checkpoints: list[int]) -> tuple[str, ...]:
         A sentence each.
     """
     found = contradictions(state, {count: state.recommended_after(count) for count in checkpoints})
-    note = unstable_note(state)
-    return (*found, note) if note else found
+    without = unmeasured_objectives_note(state.study_file, state.trials)
+    return tuple(text for text in (without, *found, unstable_note(state)) if text)
 
 
 def predicted_constraints(state: StudyState) -> dict[str, PredictedConstraint]:
@@ -296,4 +301,5 @@ def against_defaults(state: StudyState) -> AgainstDefaults | None:
         for name, one in _constraints_at(state, defaults).items()
         if one.probability < one.limit.confidence
     }
-    return AgainstDefaults(defaults, value, *change, positive, doubtful)
+    units = study_file.units.reported
+    return AgainstDefaults(defaults, value, *change, positive, doubtful, units)

@@ -25,6 +25,7 @@ from surefoot.tune.definition.parameters import value_of, written
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.quantity import Quantity, plain_number
 from surefoot.tune.plain_text import shown, storable
+from surefoot.tune.study.compatibility import DEFINITION, PARAMETER_UNITS
 from surefoot.tune.study.known_trials import new_rows
 from surefoot.tune.study.opened_study import create_study
 from surefoot.tune.study.pairing import PAIRED
@@ -122,6 +123,7 @@ def add_trials(
     skipped: int,
     outside: int = 0,
     units: Mapping[str, str] | None = None,
+    of_parameters: Mapping[str, str] | None = None,
     *,
     note: Callable[[str], None],
 ) -> Imported:
@@ -133,6 +135,7 @@ def add_trials(
         skipped: Trials that were left out as unfinished.
         outside: Trials that were left out for their parameters.
         units: Units of their numbers by name, where they are known.
+        of_parameters: Units of their parameters by name, where they are known.
         note: Shows every few seconds how far it is.
     """
     opened, due = create_study(study_file), time.monotonic() + PAUSE
@@ -141,6 +144,10 @@ def add_trials(
         new = new_rows(trials, state.trials)
         if units and new:
             opened.study.set_user_attr(UNITS, {**units, **study_units(state.attributes)})
+        if of_parameters and new:
+            defined = opened.study.user_attrs[DEFINITION]
+            known = {**of_parameters, **defined[PARAMETER_UNITS]}
+            opened.study.set_user_attr(DEFINITION, {**defined, PARAMETER_UNITS: known})
         for count in add_finished(opened.study, opened.storage, new):
             if time.monotonic() >= due and count < len(new):
                 note(f"imported {count:,} of {len(new):,} trials")

@@ -1,0 +1,83 @@
+"""Units of parameters: recorded with a study, and converted where its trials go to another one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import optuna
+
+from surefoot.parameters import Int
+from surefoot.tune.definition.study_file import StudyFile
+from surefoot.tune.measuring.measured_units import unit_phrase
+from surefoot.tune.measuring.unit_scales import factor, scaled
+from surefoot.tune.study.compatibility import DEFINITION, PARAMETER_UNITS
+from surefoot.types import InvalidInput
+
+
+def recorded_parameter_units(study: optuna.Study) -> dict[str, str]:
+    """Units of a study's parameters by name, where they were recorded."""
+    stored = study.user_attrs.get(DEFINITION)
+    units = stored.get(PARAMETER_UNITS) if isinstance(stored, dict) else None
+    return dict(units) if isinstance(units, dict) else {}
+
+
+@dataclass(frozen=True)
+class ParameterConversion:
+    """Parameters of another study's trials in the units of a study.
+
+    Args:
+        study_file: The study file.
+        sizes: What values are multiplied by, by name of the parameter.
+        special: Values without a unit, by name of the parameter.
+    """
+
+    study_file: StudyFile
+    sizes: Mapping[str, float]
+    special: Mapping[str, Sequence[float]]
+
+    @classmethod
+    def between(
+        cls,
+        other: optuna.Study,
+        file: Path,
+        study_file: StudyFile,
+        units: Mapping[str, str] | None = None,
+    ) -> ParameterConversion:
+        """The conversion of another study's parameters; of those that have a unit in both.
+
+        Args:
+            other: The other study.
+            file: Its storage, for messages.
+            study_file: The study file.
+            units: Units of the study's parameters by name, by default those of the study file.
+
+        Raises:
+            InvalidInput: If a unit cannot be converted.
+        """
+        own, sizes = study_file.units.parameters if units is None else units, {}
+        for name, theirs in recorded_parameter_units(other).items():
+            size = factor(theirs, unit := own.get(name, theirs))
+            if size is None:
+                raise InvalidInput(
+                    f"{file}: {name} is {unit_phrase(theirs)}, and that of {study_file.path.name} "
+                    f"is {unit_phrase(unit)}, expected a unit that can be converted to it"
+                )
+            if size != 1.0:
+                sizes[name] = size
+        recorded = other.user_attrs.get(DEFINITION, {}).get("parameters", {})
+        special = {name: recorded.get(name, {}).get("special", ()) for name in sizes}
+        return cls(study_file, sizes, special)
+
+    def params(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Values by parameter name in the units of the study."""
+        return {name: self._converted(name, value) for name, value in given.items()}
+
+    def _converted(self, name: str, value: Any) -> Any:
+        if name not in self.sizes or value in self.special[name]:
+            return value
+        number = scaled(value, self.sizes[name])
+        is_whole = isinstance(self.study_file.space.named.parameters.get(name), Int)
+        return int(number) if is_whole and number.is_integer() else number
