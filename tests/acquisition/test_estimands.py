@@ -168,19 +168,17 @@ def test_no_reward_is_off_by_more_than_any_was(level, knee, units, is_additive) 
 
 
 def test_spikes_of_one_size_are_of_that_size_everywhere() -> None:
-    """As measured at a function whose best values a transformation compresses least."""
+    """Whose compression, which on their own they would be explained by, predicts none of them."""
     optimizer = sf.algorithms.robust_ucb(sf.Box([0.0], [1.0]), seed=0, estimand="mean")
     random = np.random.default_rng(2)
     x = np.concatenate([random.random(10), 0.4 + 0.05 * random.standard_normal(30)])
     values = -20.0 - 30.0 * (x - 0.4) ** 2 + 0.3 * random.standard_normal(40)
     values[::8] -= 50.0
     optimizer.tell_all(x[:, None], values)
-    belief = optimizer.belief()
-    assert not belief.outcome.transform.is_affine
-    mean, lower, upper = belief.predict([[0.4], [0.0], [1.0]])
+    mean, lower, upper = optimizer.belief().predict([[0.4], [0.0], [1.0]])
     truth = -20.0 - 30.0 * (np.array([0.4, 0.0, 1.0]) - 0.4) ** 2 - 6.25
     assert bool(((lower.numpy() < truth) & (truth < upper.numpy())).all())
-    assert np.abs(mean.numpy() - truth).max() < 10.0
+    assert np.abs(mean.numpy() - truth).max() < 2.0
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
