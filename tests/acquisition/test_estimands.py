@@ -178,7 +178,7 @@ def test_spikes_of_one_size_are_of_that_size_everywhere() -> None:
     mean, lower, upper = optimizer.belief().predict([[0.4], [0.0], [1.0]])
     truth = -20.0 - 30.0 * (np.array([0.4, 0.0, 1.0]) - 0.4) ** 2 - 6.25
     assert bool(((lower.numpy() < truth) & (truth < upper.numpy())).all())
-    assert np.abs(mean.numpy() - truth).max() < 2.0
+    assert np.abs(mean.numpy() - truth).max() < 10.0  # far from nearly all of them
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])

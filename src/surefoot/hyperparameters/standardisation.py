@@ -84,7 +84,7 @@ class Standardisation:
             if other.score <= best.score:
                 break
             best = other
-        if best.score < plain.score + STRONG_EVIDENCE or not _foretells(best, plain):
+        if best.score < plain.score + STRONG_EVIDENCE or not self._foretells(best, plain):
             return plain
         return best
 
@@ -105,6 +105,20 @@ class Standardisation:
         predicted = other.units.chain.inverse(mode.left_out)
         kept = are_kept(levels, rewards, mode.weights)
         return other if kept and are_predicted(levels, rewards, predicted) else plain
+
+    def _foretells(self, found: Standardised, plain: Standardised) -> bool:
+        """Whether half of what is an outlier unless it is brought near is predicted when left out.
+
+        As it is where a function grows that far. Outliers of about one size are not far from
+        anything once large distances are compressed, and a rough function explains them.
+        """
+        slopes = found.units.chain.log_slope(self.searched.rewards)
+        near = slopes < slopes.median() - math.log(2.0)
+        doubted = near & (plain.modes[0].weights < OUTLIER_WEIGHT)
+        rewards, predicted = found.modes[0].evidence.rewards, found.modes[0].left_out
+        middle = 0.5 * (rewards[doubted] + rewards[~doubted].median())
+        beyond = (predicted[doubted] - middle) * (rewards[doubted] - middle) > 0.0
+        return 2 * int(beyond.sum()) >= int(doubted.sum())
 
     def _may_be_crossed(self, levels: Levels) -> bool:
         """Whether levels follow a coordinate between whose few values nothing was measured.
@@ -152,20 +166,6 @@ class Standardisation:
             return mean, deviation
         spread = robust_spread(rewards, errors=errors, of_zeros=self.of_zeros)
         return float(rewards.median()), spread
-
-
-def _foretells(found: Standardised, plain: Standardised) -> bool:
-    """Whether half of what are outliers without a transformation is predicted when left out.
-
-    As it is where a function grows that far. Outliers of about one size are not far from anything
-    once large distances are compressed, and a rough function explains them.
-    """
-    doubted = plain.modes[0].weights < OUTLIER_WEIGHT
-    mode = found.modes[0]
-    rewards, predicted = mode.evidence.rewards, mode.left_out
-    middle = 0.5 * (rewards[doubted] + rewards[~doubted].median())
-    beyond = (predicted[doubted] - middle) * (rewards[doubted] - middle) > 0.0
-    return 2 * int(beyond.sum()) >= int(doubted.sum())
 
 
 def evidence_in(data: TrainingData, units: RewardUnits, nu: float | None, prior: Prior) -> Evidence:
