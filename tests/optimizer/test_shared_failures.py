@@ -113,3 +113,34 @@ def test_a_category_that_always_fails_is_learned_under_an_environment():
     assert [one.columns for one in optimizer.shared_failures.found] == [[1, 2]]
     assert not optimizer.belief().shared_conditions.found
     assert optimizer.ask().point[1:].tolist() == [1.0, 0.0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("risk", [sf.VaR(0.5), sf.Mean(), sf.WorstCase()])
+@pytest.mark.parametrize("initial", [0, 6])
+def test_a_value_at_which_nothing_succeeds_is_hardly_asked_for_until_it_does(risk, initial):
+    space = sf.Joint(sf.Box([0.0], [1.0]), LOADS)
+    optimizer = sf.algorithms.robust_ucb(space, risk=risk, initial=initial, seed=1)
+    optimizer.tell([0.2], 0.0, [1.0])
+    failed = []
+    for number in range(24):
+        query = optimizer.ask()
+        x, z = float(query.point), float(query.environment)
+        if z == 100.0:
+            optimizer.forget(query)
+            failed.append(number)
+        else:
+            optimizer.tell(query, -4.0 * (x - 0.7) ** 2 - 0.3 * z / 10.0)
+    assert 2 <= len(failed) <= 8
+    assert failed[-1] > 11  # it is tried again
+    while float((query := optimizer.ask()).environment) < 100.0:
+        optimizer.tell(query, -4.0 * (float(query.point) - 0.7) ** 2)
+    optimizer.tell(query, -10.0)
+    assert not optimizer.belief().shared_conditions.found
+
+
+@pytest.mark.parametrize("number", [1, 20, 500])
+def test_any_number_of_failures_has_a_probability(number):
+    found = SharedValues.of(_space(2).discrete, _points(40, OFF, 0), _points(number, ON, 1))
+    assert 0.0 < found.found[0].probability <= 1.0
+    assert found.rule_out(_points(1, ON, 2))

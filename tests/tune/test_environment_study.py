@@ -282,9 +282,7 @@ def test_a_value_at_which_nothing_succeeds_is_said_and_not_held_against_configur
         "import sys\nx, load = map(float, sys.argv[1:])\n"
         "assert load < 100\nprint(10 + 20 * (x - 0.7) ** 2 + load / 10)\n"
     )
-    code, _, error = surefoot("tune", path, "--quiet")
-    assert code == 1
-    assert "failures in a row" in error
-    assert "all with load = 100" in error
+    assert surefoot("tune", path, "--quiet")[0] == 0
+    assert 2 <= open_study(path).state().failed <= 8
     _, output, error = surefoot("recommend", path)
     assert "No success at load = 100" in " ".join((output + error).split())

@@ -66,6 +66,26 @@ def test_an_import_converts_them(write, old, new, name, size):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("before", ["without a unit", "not recorded"])
+def test_units_that_are_not_known_are_said(write, before):
+    old = write(
+        (WAIT, WAIT.replace(', unit = "ms"', "")) if before == "without a unit" else ("", "")
+    )
+    opened = open_study(old)
+    stored = {**opened.study.user_attrs[DEFINITION]}
+    units = {"cache": "MB"} if before == "without a unit" else None
+    stored = {name: one for name, one in stored.items() if name != PARAMETER_UNITS}
+    opened.study.set_user_attr(DEFINITION, stored | ({PARAMETER_UNITS: units} if units else {}))
+    said: list[str] = []
+    path = write(RENAMED)
+    import_study(path, path.with_name("old.db"), note=said.append)
+    assumed = "wait in ms" if units else "wait in ms, cache in MB"
+    assert said == [
+        f"old.db records no unit of these parameters, whose values are taken to be {assumed}"
+    ]
+
+
+@pytest.mark.slow
 def test_a_study_without_a_unit_has_that_of_what_it_takes_over(write):
     old, new, _, _ = CONVERTED["known in one only"]
     path = write(RENAMED, (old, new))

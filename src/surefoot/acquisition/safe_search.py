@@ -250,8 +250,10 @@ def _why(names: list[str], unmeasured: list[str], measured: int, survives: bool)
         found = f"no trial has measured {' or '.join(f'`{name}`' for name in unmeasured)}"
     if not measured:
         found = "nothing was measured"
+    how = "Tell the measurement of one first"
+    if unmeasured and measured:
+        how += f", with {' and '.join(f'`{name}`' for name in unmeasured)}"
     return (
         f"{what} must be safe, but {found}: a safe search begins at a configuration that is known "
-        "to be safe. Tell the measurement of one first (in a study: give every parameter a "
-        "default, or enqueue one)."
+        f"to be safe. {how} (in a study: give every parameter a default, or enqueue one)."
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -12,6 +13,7 @@ Variables = Sequence[tuple[list[int], Tensor]]
 _PRIOR = 0.2  # probability that a value of a variable always fails, shared by all its values
 _PSEUDO = (1.0, 2.0)  # failures and measurements in the rate of failures without the value
 _LEAST = 1e-3  # that rate: more failures cost no more to explain by chance
+_MOST_LOG_ODDS = 20.0  # beyond which the probability is 1 but for rounding
 _SHOWN = 0.5  # probability from which a value seems to fail
 
 
@@ -120,5 +122,6 @@ def _judged(
         return one
     elsewhere = len(failed) - here
     rate = (elsewhere + _PSEUDO[0]) / (elsewhere + len(succeeded) + _PSEUDO[1])
-    odds = _PRIOR / number / max(rate, _LEAST) ** here
+    log_odds = math.log(_PRIOR / number) - here * math.log(max(rate, _LEAST))
+    odds = math.exp(min(log_odds, _MOST_LOG_ODDS))
     return replace(one, failures=here, probability=odds / (1.0 + odds))

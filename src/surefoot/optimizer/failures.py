@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -17,6 +18,9 @@ from surefoot.spaces import Arms, Space
 
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
+
+
+_AGAIN = 10  # successes elsewhere, until a value at which nothing succeeded is tried again
 
 
 @dataclass(eq=False)
@@ -61,7 +65,8 @@ class Failures:
             return CERTAIN
         shared = self.shared_values(observations)
         chance = self._feasibility(kernel, observations, unstable, shared)
-        since = sum(one.after == len(observations) for one in self.all)
+        failed = self._of_designs(observations)
+        since = sum(one.after == len(observations) for one in failed)
         return Probability((partial(_doubted, chance, since), shared))
 
     def of_recommendation(
@@ -89,7 +94,8 @@ class Failures:
         Args:
             observations: The successes.
         """
-        return SharedValues.of(self.variables, observations.sites, self._of_designs(observations))
+        failed = _inputs(self._of_designs(observations), observations)
+        return SharedValues.of(self.variables, observations.sites, failed)
 
     def shared_conditions(self, observations: Observations) -> SharedValues:
         """Values of the environment under which no measurement succeeds, whatever the design is.
@@ -97,19 +103,33 @@ class Failures:
         Args:
             observations: The successes.
         """
-        return SharedValues.of(self.conditions, observations.sites, self._inputs(observations))
+        failed = _inputs(self.all, observations)
+        return SharedValues.of(self.conditions, observations.sites, failed)
 
-    def _inputs(self, observations: Observations) -> Tensor:
-        """Inputs (f, d) that have failed."""
-        return torch.stack(self.inputs) if self.all else observations.sites[:0]
+    def is_in_vain(self, point: Tensor, observations: Observations) -> bool:
+        """Whether nothing succeeds under the environment of an input (d,), as far as is known.
 
-    def _of_designs(self, observations: Observations) -> Tensor:
-        """Inputs (k, d) whose failures are not those of a value of the environment.
+        It is tried again once some more measurements have succeeded elsewhere.
+
+        Args:
+            point: The input.
+            observations: The successes.
+        """
+        shared = self.shared_conditions(observations)
+        if not shared.rule_out(point.unsqueeze(0)):
+            return False
+        alike = [one.after for one in self.all if shared.rule_out(one.point.unsqueeze(0))]
+        return len(observations) - max(alike) < _AGAIN
+
+    def _of_designs(self, observations: Observations) -> list[Failed]:
+        """The failures that are not those of a value of the environment.
 
         Where nothing has succeeded, failures say nothing about what differs between designs.
         """
-        failed = self._inputs(observations)
-        return failed[self.shared_conditions(observations)(failed) >= 0.5]
+        shared = self.shared_conditions(observations)
+        if not shared.found:
+            return self.all
+        return [one for one in self.all if not shared.rule_out(one.point.unsqueeze(0))]
 
     def _feasibility(
         self,
@@ -122,7 +142,7 @@ class Failures:
         sites, counts = observations.sites, observations.counts
         replicates = counts[unstable].long()
         again = sites[unstable].repeat_interleave(replicates, 0)
-        failures = torch.cat([self._of_designs(observations), again])
+        failures = torch.cat([_inputs(self._of_designs(observations), observations), again])
         stable = torch.ones(len(sites), dtype=torch.bool, device=sites.device)
         stable[unstable] = False
         if self._latest is None:
@@ -132,6 +152,13 @@ class Failures:
             kernel, sites[stable], counts[stable], failures, shared(failures)
         )
         return self._latest
+
+
+def _inputs(failures: Sequence[Failed], observations: Observations) -> Tensor:
+    """Inputs (f, d) of failures."""
+    if not failures:
+        return observations.sites[:0]
+    return torch.stack([one.point for one in failures])
 
 
 def _doubted(chance: Feasibility, since: int, points: Tensor) -> Tensor:

@@ -582,7 +582,24 @@ class Optimizer:
             )
         if location.design_arm is None:
             self.space.design.locate(location.design, name="the chosen point")
-        return location
+        return self._where_some_succeed(location, belief)
+
+    def _where_some_succeed(self, location: Location, belief: Belief) -> Location:
+        """A location, at another value of the environment where nothing succeeds at its own."""
+        space, told = self.space, self._told
+        if not isinstance(space, Joint) or not told.failures.is_in_vain(
+            location.point, told.rewards
+        ):
+            return location
+        z = space.environment.points  # type: ignore[union-attr]  # finite, as values can be told
+        inputs = space.inputs(location.design.unsqueeze(0), z)
+        known = told.shared_conditions(inputs) >= _LIKELY
+        if not bool(known.any()):
+            return location
+        with torch.no_grad():
+            _, deviation = belief.band.predictive.mean_and_deviation(inputs)
+        best = int(deviation.where(known, -math.inf).argmax())
+        return space.location(location.design, location.design_arm, z[best])
 
     def safe_of(self, points: Tensor) -> Tensor:
         """Points, of (n, d), that may be asked for: all of them, unless it is safe."""
@@ -593,6 +610,8 @@ class Optimizer:
         rewards = self._told.rewards
         if len(rewards) == 0 or not self._told.failures.all:
             return False
+        if self._told.failures.is_in_vain(point, rewards):
+            return True
         unstable = torch.zeros(0, dtype=torch.int64)
         kernel = self._history.fitted.kernel
         chance = self._told.failures.of_search(kernel, rewards, unstable)

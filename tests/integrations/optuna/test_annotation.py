@@ -17,7 +17,7 @@ from surefoot.integrations.optuna import (
 )
 from surefoot.types import InvalidInput, NotReady
 
-NAMES = ("predicted", "predicted lower", "predicted upper", "weight")
+NAMES = ("predicted", "predicted lower", "predicted upper", "model weight")
 
 
 def measure(trial: optuna.Trial) -> float:
@@ -52,7 +52,7 @@ def test_trials_have_the_prediction_and_weight_of_the_model():
     np.testing.assert_array_equal(rows(found).T, expected)
     attributes = found.trials[5].user_attrs
     assert attributes["predicted upper"] < 10.0 < found.trials[5].value
-    assert attributes["weight"] < 0.1
+    assert attributes["model weight"] < 0.1
     assert "predicted" not in found.trials[8].user_attrs  # it failed
 
 
@@ -155,3 +155,9 @@ def test_a_study_without_a_value_is_refused_and_no_copy_is_made(tmp_path):
     with pytest.raises(NotReady):
         annotated(optuna.create_study(), storage, "copy")
     assert not storage.get_all_studies()
+
+
+def test_attributes_of_the_user_are_not_replaced():
+    study = one_objective()
+    with pytest.raises(InvalidInput, match="has the user attribute 'model weight' already"):
+        annotated(annotated(study))

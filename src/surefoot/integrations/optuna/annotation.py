@@ -19,7 +19,7 @@ from surefoot.integrations.optuna.sampler import SurefootSampler
 from surefoot.integrations.optuna.study_belief import StudyBelief
 from surefoot.types import InvalidInput
 
-PREDICTED, LOWER, UPPER, WEIGHT = "predicted", "predicted lower", "predicted upper", "weight"
+PREDICTED, LOWER, UPPER, WEIGHT = "predicted", "predicted lower", "predicted upper", "model weight"
 
 
 def annotated(
@@ -33,8 +33,8 @@ def annotated(
     Optuna cannot change finished trials, so the study itself stays as it is.
     `optuna.visualization` and optuna-dashboard then draw the attributes as they draw values:
     `"predicted"` at the trial's configuration (and environment), without noise, `"predicted
-    lower"` and `"predicted upper"`, the ends of its 95 % interval, and `"weight"`, from 1 (full
-    weight) to 0 (treated as an outlier). With several objectives the names begin with the
+    lower"` and `"predicted upper"`, the ends of its 95 % interval, and `"model weight"`, from 1
+    (full weight) to 0 (treated as an outlier). With several objectives the names begin with the
     objective's, as `"latency predicted"`. Trials that are not in the model have none of them.
 
     Args:
@@ -48,7 +48,8 @@ def annotated(
 
     Raises:
         NotReady: If no trial has finished with a value.
-        InvalidInput: If `study` is no study, or the storage has a study of that name.
+        InvalidInput: If `study` is no study, a trial has one of these attributes already, or the
+            storage has a study of that name.
 
     Example:
         >>> import optuna
@@ -57,7 +58,8 @@ def annotated(
         >>> study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
         >>> study.optimize(lambda trial: trial.suggest_float("x", 0, 1) ** 2, n_trials=10)
         >>> trial = annotated(study).trials[3]
-        >>> abs(trial.user_attrs["predicted"] - trial.value) < 0.1, trial.user_attrs["weight"] > 0.5
+        >>> known = trial.user_attrs
+        >>> abs(known["predicted"] - trial.value) < 0.1, known["model weight"] > 0.5
         (True, True)
     """
     environment = _sampler_of(study, sampler).environment
@@ -70,11 +72,13 @@ def annotated(
     for objective, one in found.items():
         before = f"{objective} " if len(found) > 1 else ""
         for part, numbers in one.parts:
-            known = [trial for trial in trials if trial.number in {*numbers}]
+            inside = {*numbers}
+            known = [trial for trial in trials if trial.number in inside]
             for trial, row in zip(known, _rows(part, known, environment), strict=True):
                 attributes[trial.number] |= {
                     f"{before}{what}": value for what, value in row.items()
                 }
+    copies = [_with(trial, attributes[trial.number]) for trial in trials]
     name = study.study_name if study_name is None else study_name
     try:
         made = optuna.create_study(storage=storage, study_name=name, directions=study.directions)
@@ -89,7 +93,7 @@ def annotated(
             made.set_metric_names(study.metric_names)
     for key, value in study.user_attrs.items():
         made.set_user_attr(key, value)
-    made.add_trials([_with(trial, attributes[trial.number]) for trial in trials])
+    made.add_trials(copies)
     return made
 
 
@@ -117,6 +121,11 @@ def _rows(
 
 
 def _with(trial: FrozenTrial, attributes: Mapping[str, float]) -> FrozenTrial:
+    if taken := sorted(trial.user_attrs.keys() & attributes.keys()):
+        raise InvalidInput(
+            f"trial {trial.number} has the user attribute {taken[0]!r} already, expected none of "
+            "that name: annotate the study itself, not an annotated copy, or rename the attribute."
+        )
     found = copy(trial)
     found.user_attrs = {**trial.user_attrs, **attributes}
     return found

@@ -84,7 +84,7 @@ class Schedule:
         share, state = self.state.study_file.confirm.share, self.state
         runs, has_stage = int(share / (1.0 - share) * begun), self._has_stage
         state = check_stop(state, self.rounds, begun, max(LEAST_RUNS, runs) if has_stage else 0)
-        if has_stage and runs >= LEAST_RUNS:
+        if has_stage and runs >= LEAST_RUNS and seconds_left > 0.0:
             state = check_share(state, begun, runs, seconds_left)
         return replace(self, state=state)
 

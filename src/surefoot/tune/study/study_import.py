@@ -71,12 +71,23 @@ def import_study(
     units = {**theirs, **own}
     sizes = {name: _size(study_file, name, one, units[name], file) for name, one in theirs.items()}
     conversion = ParameterConversion.between(study, file, study_file, of_parameters)
+    recorded = recorded_parameter_units(study)
+    parameters = {one for trial in trials for one in trial.params}
+    if assumed := [
+        f"{one} in {unit}"
+        for one, unit in of_parameters.items()
+        if one in parameters and one not in recorded
+    ]:
+        note(
+            f"{file.name} records no unit of these parameters, whose values are taken to be "
+            f"{', '.join(assumed)}"
+        )
     takeover = _Takeover(study_file, file, sizes, conversion, *_conditions(study_file, given or {}))
     rounds = [trial for trial in trials if is_round(trial) and trial.state != TrialState.PRUNED]
     adopted = [takeover.adopted(trial, f"{name} {trial.number}") for trial in rounds]
     fitting = [(one, trial_start(one)) for one in adopted if one is not None]
     skipped, outside = len(trials) - len(rounds), len(rounds) - len(fitting)
-    known = {**recorded_parameter_units(study), **of_parameters}
+    known = {**recorded, **of_parameters}
     return add_trials(study_file, fitting, skipped, outside, units, known, note=note)
 
 
