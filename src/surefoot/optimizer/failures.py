@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
 
 
+_LIKELY = 0.5  # probability of success, below which a failure is that of its environment
 _AGAIN = 10  # successes elsewhere, until a value at which nothing succeeded is tried again
 
 
@@ -118,8 +119,9 @@ class Failures:
         shared = self.shared_conditions(observations)
         if not shared.rule_out(point.unsqueeze(0)):
             return False
-        alike = [one.after for one in self.all if shared.rule_out(one.point.unsqueeze(0))]
-        return len(observations) - max(alike) < _AGAIN
+        explained = shared(_inputs(self.all, observations)) < _LIKELY
+        latest = max(one.after for one, is_so in zip(self.all, explained, strict=True) if is_so)
+        return len(observations) - latest < _AGAIN
 
     def _of_designs(self, observations: Observations) -> list[Failed]:
         """The failures that are not those of a value of the environment.
@@ -129,7 +131,8 @@ class Failures:
         shared = self.shared_conditions(observations)
         if not shared.found:
             return self.all
-        return [one for one in self.all if not shared.rule_out(one.point.unsqueeze(0))]
+        kept = shared(_inputs(self.all, observations)) >= _LIKELY
+        return [one for one, is_so in zip(self.all, kept, strict=True) if is_so]
 
     def _feasibility(
         self,
