@@ -258,7 +258,8 @@ def constraints_together(state: StudyState) -> str:
     if not scheme.variables or not names:
         return ""
     where = f"{scheme.where[0].upper()}{scheme.where[1:]}"
-    return f"{where}, all constraints ({', '.join(names)})"
+    every = "all" if len(names) == len(state.study_file.constraints) else "all measured"
+    return f"{where}, {every} constraints ({', '.join(names)})"
 
 
 def present_value(state: StudyState) -> float | None:
