@@ -116,8 +116,9 @@ def test_a_category_that_always_fails_is_learned_under_an_environment():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("risk", [sf.VaR(0.5), sf.Mean(), sf.WorstCase()])
-@pytest.mark.parametrize("initial", [0, 6])
+@pytest.mark.parametrize(
+    ("risk", "initial"), [(sf.VaR(0.5), 0), (sf.Mean(), 6), (sf.WorstCase(), 0)]
+)
 def test_a_value_at_which_nothing_succeeds_is_hardly_asked_for_until_it_does(risk, initial):
     space = sf.Joint(sf.Box([0.0], [1.0]), LOADS)
     optimizer = sf.algorithms.robust_ucb(space, risk=risk, initial=initial, seed=1)
