@@ -80,14 +80,14 @@ def test_a_constraint_is_read_anywhere_and_is_not_the_measurement(tmp_path, line
     ("lines", "reason", "blameless"),
     [
         (("p99=3", "1"), "no `free-mb=NUMBER` on standard output, expected it, since", True),
-        (("p99=nan", "free-mb=2", "1"), "the constraint p99 is nan, expected a finite", True),
+        (("p99=nan", "free-mb=2", "1"), "the constraint p99 is NaN, expected a finite", True),
         (("p99=", "free-mb=2", "1"), "the constraint p99: nothing behind `p99=`, expected", True),
         (("p99= tps=1480", "free-mb=2", "1"), "the constraint p99: nothing behind `p99= `", True),
         (("3", "p99= 1480", "free-mb=2"), "the constraint p99: `p99= 1480` may be a number", True),
         (("p99=1 234.5", "free-mb=2", "1"), "the constraint p99: several numbers behind it", True),
         (("p99=18,3", "free-mb=2", "1"), "the constraint p99: 18,3 in its line has several", True),
         (("p99=1_0", "free-mb=2", "1"), "the constraint p99: 1_0 in its line has several", True),
-        (("p99=inf", "free-mb=2", "1"), "the constraint p99 is inf, expected a finite", False),
+        (("p99=inf", "free-mb=2", "1"), "the constraint p99 is infinite, expected a finite", False),
         (("p99=3", "free-mb=2"), "no number on standard output", False),
     ],
 )
@@ -274,4 +274,4 @@ def test_what_is_known_of_them_over_an_environment(write_study, tmp_path, measur
     assert (line in (tmp_path / "x.html").read_text()) is measured
     printed = json.loads(CliRunner().invoke(app, ["recommend", str(path), "--json"]).stdout)
     assert printed["constraints"] == {}
-    assert printed["feasible"] is True
+    assert printed["feasible"] is measured

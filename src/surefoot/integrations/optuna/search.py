@@ -333,7 +333,8 @@ class Search:
 
         spread = math.inf if self.unstable is None else self.unstable
         guess = {name: one for name, one in self.guess.items() if name in encoding.parameters}
-        self._warn_of_unknown(study, {*self.guess} - {*guess})
+        if others := {*self.guess} - {*guess}:
+            self._warn_of_unknown(study, others)
         named = encoding.space.named
         right = {name: one for name, one in guess.items() if named.parameters[name].contains(one)}
         for name in {*named.excluded(right)} & {*guess}:  # by conditions found in the trials
