@@ -75,12 +75,6 @@ class PosteriorMode:
         )
 
     @property
-    def left_out(self) -> Tensor:
-        """Leave-one-out predictions (n,) of the rewards."""
-        inverse, solved = self.evidence.solved(self.model, self.weights)
-        return self.evidence.rewards - solved / inverse.diagonal()
-
-    @property
     def log_evidence(self) -> float:
         """Laplace's approximation, up to a constant."""
         return self.bound - 0.5 * float(self._spectrum[0].log().sum())

@@ -102,7 +102,9 @@ class Standardisation:
         if score - price < known:
             return plain
         mode, rewards = other.modes[0], self.searched.rewards
-        predicted = other.units.chain.inverse(mode.left_out)
+        validation = mode.cross_validation()
+        errors = validation.rewards - validation.predicted
+        predicted = other.units.chain.inverse(mode.evidence.rewards - errors)
         kept = are_kept(levels, rewards, mode.weights)
         return other if kept and are_predicted(levels, rewards, predicted) else plain
 
@@ -115,7 +117,8 @@ class Standardisation:
         slopes = found.units.chain.log_slope(self.searched.rewards)
         near = slopes < slopes.median() - math.log(2.0)
         doubted = near & (plain.modes[0].weights < OUTLIER_WEIGHT)
-        rewards, predicted = found.modes[0].evidence.rewards, found.modes[0].left_out
+        validation = found.modes[0].cross_validation()
+        rewards, predicted = validation.rewards, validation.predicted
         middle = 0.5 * (rewards[doubted] + rewards[~doubted].median())
         beyond = (predicted[doubted] - middle) * (rewards[doubted] - middle) > 0.0
         return 2 * int(beyond.sum()) >= int(doubted.sum())

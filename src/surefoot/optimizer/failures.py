@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from surefoot.beliefs.probability import CERTAIN, Probability
-from surefoot.beliefs.shared_values import SharedValues, Variables
+from surefoot.beliefs.shared_values import NOTHING_SHARED, SharedValues, Variables
 from surefoot.beliefs.success import Feasibility
 from surefoot.regression.observations import Failed, Observations
 from surefoot.spaces import Arms, Space
@@ -64,9 +64,9 @@ class Failures:
         """
         if not self.all and not len(unstable):
             return CERTAIN
-        shared = self.shared_values(observations)
-        chance = self._feasibility(kernel, observations, unstable, shared)
         failed = self._of_designs(observations)
+        shared = self._shared(failed, observations)
+        chance = self._feasibility(kernel, observations, unstable, failed, shared)
         since = sum(one.after == len(observations) for one in failed)
         return Probability((partial(_doubted, chance, since), shared))
 
@@ -84,8 +84,9 @@ class Failures:
         """
         if not self.all and not len(unstable):
             return CERTAIN
-        shared = self.shared_values(observations)
-        found = self._feasibility(kernel, observations, unstable, shared)
+        failed = self._of_designs(observations)
+        shared = self._shared(failed, observations)
+        found = self._feasibility(kernel, observations, unstable, failed, shared)
         alone = found.of_measured if measured else found.of_recommendation
         return Probability((alone, shared))
 
@@ -95,8 +96,11 @@ class Failures:
         Args:
             observations: The successes.
         """
-        failed = _inputs(self._of_designs(observations), observations)
-        return SharedValues.of(self.variables, observations.sites, failed)
+        return self._shared(self._of_designs(observations), observations)
+
+    def _shared(self, failed: Sequence[Failed], observations: Observations) -> SharedValues:
+        inputs = _inputs(failed, observations)
+        return SharedValues.of(self.variables, observations.sites, inputs)
 
     def shared_conditions(self, observations: Observations) -> SharedValues:
         """Values of the environment under which no measurement succeeds, whatever the design is.
@@ -104,6 +108,8 @@ class Failures:
         Args:
             observations: The successes.
         """
+        if not self.conditions:
+            return NOTHING_SHARED
         failed = _inputs(self.all, observations)
         return SharedValues.of(self.conditions, observations.sites, failed)
 
@@ -139,13 +145,14 @@ class Failures:
         kernel: Kernel,
         observations: Observations,
         unstable: Tensor,
+        failed: Sequence[Failed],
         shared: SharedValues,
     ) -> Feasibility:
         """The model of all measurements so far, brought up to date from the last one."""
         sites, counts = observations.sites, observations.counts
         replicates = counts[unstable].long()
         again = sites[unstable].repeat_interleave(replicates, 0)
-        failures = torch.cat([_inputs(self._of_designs(observations), observations), again])
+        failures = torch.cat([_inputs(failed, observations), again])
         stable = torch.ones(len(sites), dtype=torch.bool, device=sites.device)
         stable[unstable] = False
         if self._latest is None:

@@ -24,6 +24,28 @@ def recorded_parameter_units(study: optuna.Study) -> dict[str, str]:
     return dict(units) if isinstance(units, dict) else {}
 
 
+def size_of(what: str, theirs: str, unit: str, file: Path, study_file: StudyFile) -> float:
+    """Factor of a number of another study in the unit of a study.
+
+    Args:
+        what: What the number is of, in words.
+        theirs: Its unit.
+        unit: The unit of the study.
+        file: Storage of the other study, for messages.
+        study_file: The study file.
+
+    Raises:
+        InvalidInput: If the unit cannot be converted.
+    """
+    size = factor(theirs, unit)
+    if size is None:
+        raise InvalidInput(
+            f"{file}: {what} is {unit_phrase(theirs)}, and that of {study_file.path.name} is "
+            f"{unit_phrase(unit)}, expected a unit that can be converted to it"
+        )
+    return size
+
+
 @dataclass(frozen=True)
 class ParameterConversion:
     """Parameters of another study's trials in the units of a study.
@@ -59,12 +81,7 @@ class ParameterConversion:
         """
         own, sizes = study_file.units.parameters if units is None else units, {}
         for name, theirs in recorded_parameter_units(other).items():
-            size = factor(theirs, unit := own.get(name, theirs))
-            if size is None:
-                raise InvalidInput(
-                    f"{file}: {name} is {unit_phrase(theirs)}, and that of {study_file.path.name} "
-                    f"is {unit_phrase(unit)}, expected a unit that can be converted to it"
-                )
+            size = size_of(name, theirs, own.get(name, theirs), file, study_file)
             if size != 1.0:
                 sizes[name] = size
         recorded = other.user_attrs.get(DEFINITION, {}).get("parameters", {})

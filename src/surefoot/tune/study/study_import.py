@@ -12,16 +12,20 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 from surefoot.integrations.optuna import ENVIRONMENT
 from surefoot.tune.comparison.named_settings import given_values
 from surefoot.tune.definition.study_file import StudyFile
-from surefoot.tune.measuring.measured_units import declared_units, unit_phrase
+from surefoot.tune.measuring.measured_units import declared_units
 from surefoot.tune.measuring.measurement import MEASUREMENT, VALUE
 from surefoot.tune.measuring.quantity import plain_number
-from surefoot.tune.measuring.unit_scales import factor, scaled
+from surefoot.tune.measuring.unit_scales import scaled
 from surefoot.tune.plain_text import shown
 from surefoot.tune.study.compatibility import recorded_units
 from surefoot.tune.study.location import NoStudy
 from surefoot.tune.study.opened_study import open_study
 from surefoot.tune.study.other_storage import study_in
-from surefoot.tune.study.parameter_units import ParameterConversion, recorded_parameter_units
+from surefoot.tune.study.parameter_units import (
+    ParameterConversion,
+    recorded_parameter_units,
+    size_of,
+)
 from surefoot.tune.study.table_import import Imported, add_trials
 from surefoot.tune.study.trial_attributes import (
     IMPORTED,
@@ -69,7 +73,10 @@ def import_study(
     theirs = recorded_units(study, trials)
     own, of_parameters = _own_units(study_file)
     units = {**theirs, **own}
-    sizes = {name: _size(study_file, name, one, units[name], file) for name, one in theirs.items()}
+    sizes = {
+        name: size_of(MEASUREMENT if name == VALUE else name, one, units[name], file, study_file)
+        for name, one in theirs.items()
+    }
     conversion = ParameterConversion.between(study, file, study_file, of_parameters)
     recorded = recorded_parameter_units(study)
     parameters = {one for trial in trials for one in trial.params}
@@ -124,18 +131,6 @@ def _own_units(study_file: StudyFile) -> tuple[dict[str, str], dict[str, str]]:
         {**recorded_units(opened.study, opened.state().trials), **declared},
         {**recorded_parameter_units(opened.study), **of_parameters},
     )
-
-
-def _size(study_file: StudyFile, name: str, theirs: str, unit: str, file: Path) -> float:
-    """Factor of a measured number in the unit of the study."""
-    size = factor(theirs, unit)
-    if size is None:
-        what = MEASUREMENT if name == VALUE else name
-        raise InvalidInput(
-            f"{file}: {what} is {unit_phrase(theirs)}, and that of {study_file.path.name} is "
-            f"{unit_phrase(unit)}, expected a unit that can be converted to it"
-        )
-    return size
 
 
 @dataclass(frozen=True)
