@@ -14,7 +14,7 @@ from optuna.trial import FrozenTrial
 
 from surefoot.integrations.optuna.attributes import ENVIRONMENT
 from surefoot.integrations.optuna.environment import StudyEnvironment
-from surefoot.integrations.optuna.multi_objective import belief
+from surefoot.integrations.optuna.multi_objective import belief, sampler_of
 from surefoot.integrations.optuna.sampler import SurefootSampler
 from surefoot.integrations.optuna.study_belief import StudyBelief
 from surefoot.types import InvalidInput
@@ -62,11 +62,12 @@ def annotated(
         >>> abs(known["predicted"] - trial.value) < 0.1, known["model weight"] > 0.5
         (True, True)
     """
-    environment = _sampler_of(study, sampler).environment
+    sampler = sampler_of(study, sampler)
+    environment = sampler.environment
     if environment is None:
         found: Mapping[str, StudyBelief] = belief(study, sampler).objectives
     else:
-        found = {"value": _sampler_of(study, sampler).belief(study)}
+        found = {"value": sampler.belief(study)}
     trials = study.get_trials(deepcopy=False)
     attributes: dict[int, dict[str, float]] = {trial.number: {} for trial in trials}
     for objective, one in found.items():
@@ -95,12 +96,6 @@ def annotated(
         made.set_user_attr(key, value)
     made.add_trials(copies)
     return made
-
-
-def _sampler_of(study: Study, sampler: SurefootSampler | None) -> SurefootSampler:
-    """The sampler whose model is asked."""
-    own = getattr(study, "sampler", None) if sampler is None else sampler
-    return own if isinstance(own, SurefootSampler) else SurefootSampler()
 
 
 def _rows(

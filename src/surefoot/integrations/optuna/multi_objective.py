@@ -185,17 +185,7 @@ def belief(study: Study, sampler: SurefootSampler | None = None) -> MultiObjecti
         InvalidInput: If `study` is no study, `sampler` no `SurefootSampler`, or one with an
             environment.
     """
-    if not isinstance(study, Study):
-        raise InvalidInput(
-            f"`study` is {checks.shown(study)}, expected a study: pass `optuna.load_study(...)`."
-        )
-    if sampler is None:
-        own = study.sampler
-        sampler = own if isinstance(own, SurefootSampler) else SurefootSampler()
-    if not isinstance(sampler, SurefootSampler):
-        raise InvalidInput(
-            f"`sampler` is {checks.shown(sampler)}, expected a `SurefootSampler`, or None."
-        )
+    sampler = sampler_of(study, sampler)
     if sampler.environment is not None:
         raise InvalidInput(
             "the sampler has an environment or a fidelity, for which there is no front: pass the "
@@ -224,6 +214,26 @@ def belief(study: Study, sampler: SurefootSampler | None = None) -> MultiObjecti
     return MultiObjectiveBelief(
         objectives, [t for t, kept in zip(complete, allowed, strict=True) if kept]
     )
+
+
+def sampler_of(study: Study, sampler: SurefootSampler | None) -> SurefootSampler:
+    """The sampler whose model is asked: by default that of the study if it is surefoot's.
+
+    Raises:
+        InvalidInput: If `study` is no study, or `sampler` no `SurefootSampler`.
+    """
+    if not isinstance(study, Study):
+        raise InvalidInput(
+            f"`study` is {checks.shown(study)}, expected a study: pass `optuna.load_study(...)`."
+        )
+    if sampler is None:
+        own = study.sampler
+        sampler = own if isinstance(own, SurefootSampler) else SurefootSampler()
+    if not isinstance(sampler, SurefootSampler):
+        raise InvalidInput(
+            f"`sampler` is {checks.shown(sampler)}, expected a `SurefootSampler`, or None."
+        )
+    return sampler
 
 
 def with_further(name: str, first: StudyBelief) -> dict[str, StudyBelief]:
