@@ -53,7 +53,7 @@ class StudyRecommendation:
 
 
 def unmeasured_text(names: Sequence[str]) -> str:
-    """That quantities have no measurement yet, as a part of a sentence.
+    """Part of a sentence: quantities have no measurement yet.
 
     Args:
         names: Their names, at least one.
