@@ -32,15 +32,13 @@ class Failed(NamedTuple):
     after: int
 
 
-def grown(buffer: np.ndarray, index: int) -> np.ndarray:
-    """The buffer with room for `index` along its last axis, longer by half where it is full."""
-    if index < buffer.shape[-1]:
+def grown(buffer: np.ndarray, index: int, axis: int = -1) -> np.ndarray:
+    """The buffer with room for `index` along an axis, longer by half where it is full."""
+    shape, room = list(buffer.shape), buffer.shape[axis]
+    if index < room:
         return buffer
-    spare = np.zeros(
-        (*buffer.shape[:-1], max(buffer.shape[-1] // 2, 64, index + 1 - buffer.shape[-1])),
-        dtype=buffer.dtype,
-    )
-    return np.concatenate([buffer, spare], -1)
+    shape[axis] = max(room // 2, 64, index + 1 - room)
+    return np.concatenate([buffer, np.zeros(shape, dtype=buffer.dtype)], axis)
 
 
 @dataclass(eq=False)
@@ -210,12 +208,7 @@ class Observations:
     @property
     def writable(self) -> Observations:
         """A copy to which observations may be appended."""
-        other = copy.deepcopy(self)
-        room = len(other._points)
-        for name in ("_count", "_sum"):
-            buffer = getattr(other, name)
-            setattr(other, name, np.concatenate([buffer, np.zeros(room - len(buffer))]))
-        return other
+        return copy.deepcopy(self)
 
     @property
     def digest(self) -> bytes:
@@ -267,10 +260,7 @@ class Observations:
         if site >= 0:
             return site
         site = self._sites_number
-        if site == len(self._points):
-            self._points = np.concatenate(
-                [self._points, np.zeros_like(self._points[: site // 2 + 1])]
-            )
+        self._points = grown(self._points, site, axis=0)
         self._count, self._sum = grown(self._count, site), grown(self._sum, site)
         self._points[site] = row
         self._sites_number += 1
