@@ -203,7 +203,10 @@ class Doubting:
     def recommend(self, given: object = None) -> StudyRecommendation:
         return StudyRecommendation({"share": 0.31}, 1.0, 0.9, 1.1)
 
-    def assess(self, params: dict) -> StudyRecommendation:
+    def assess_all(self, settings: list[dict]) -> list[StudyRecommendation]:
+        return [self._assess(params) for params in settings]
+
+    def _assess(self, params: dict) -> StudyRecommendation:
         chance = 1.0 if params == DEFAULT else 0.9
         value = 2.0 if params == DEFAULT else 1.0
         return StudyRecommendation(params, value, value, value, chance, feasible=chance == 1.0)
@@ -230,8 +233,8 @@ class Hopeless(Doubting):
     def recommend(self, given: object = None) -> StudyRecommendation:
         return StudyRecommendation({"share": 0.9}, 3.0, 3.0, 3.0, 0.45, feasible=False)
 
-    def assess(self, params: dict) -> StudyRecommendation:
-        return StudyRecommendation(params, 1.0, 1.0, 1.0, 0.07, feasible=False)
+    def assess_all(self, settings: list[dict]) -> list[StudyRecommendation]:
+        return [StudyRecommendation(one, 1.0, 1.0, 1.0, 0.07, feasible=False) for one in settings]
 
 
 def test_where_nothing_is_feasible_what_comes_nearest_is_recommended(write_study):

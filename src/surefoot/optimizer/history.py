@@ -197,15 +197,23 @@ class History:
         return self._belief
 
     def belief_with(self, observations: Observations) -> OutcomeBelief:
-        """The belief from other observations, with hyperparameters of all of them."""
-        if not len(observations):
+        """The belief from these observations and further ones, as if those had been told."""
+        number = len(observations)
+        if not number:
             raise NotReady(_NO_REWARDS)
-        return self.model.belief(observations, self.model.fit(observations), self.generator)
+        latest = latest_fit(self._is_due_at, number, self.fitted_at)
+        rare = self._is_batched or self._is_in_design(number, latest)
+        fitted = self.model.fit(observations.first(number if rare else latest))
+        return self.model.belief(observations, fitted, self.generator)
+
+    def _is_in_design(self, number: int, fitted_at: int) -> bool:
+        """Whether fits to so many rewards are as rare as in the initial design."""
+        return not self.model.hyperparameters.lasting and fitted_at < min(number, self.initial)
 
     def _current(self) -> OutcomeBelief:
         observations = self.observations
         rule, number = self.model.hyperparameters, len(observations)
-        if not (rule.lasting or self.fitted_at >= min(number, self.initial)):
+        if self._is_in_design(number, self.fitted_at):
             return self.belief_with(observations)
         latest = self.latest
         if self._is_batched and number >= 2 * latest.inferred.number:

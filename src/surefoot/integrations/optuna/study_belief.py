@@ -396,13 +396,34 @@ class StudyBelief:
         Raises:
             InvalidInput: If the configuration is not in the search space.
         """
-        mean, lower, upper = self.predict([params])
-        chance = float(self.feasibility([params])[0])
-        unmeasured = self.belief.constraints.unmeasured
-        feasible = not unmeasured and bool(self.belief.is_assured(self._points([params])))
-        interval = float(mean[0]), float(lower[0]), float(upper[0])
-        known, what = {**params, **self.constant}, self.estimand
-        return StudyRecommendation(known, *interval, chance, feasible, what, unmeasured)
+        return self.assess_all([params])[0]
+
+    @with_own_settings
+    def assess_all(self, settings: Sequence[Mapping[str, Any]]) -> list[StudyRecommendation]:
+        """Predict configurations as if they were recommended, at the cost of little more than one.
+
+        Args:
+            settings: Configurations, as values by parameter name.
+
+        Returns:
+            What `assess` returns for each.
+
+        Raises:
+            InvalidInput: If a configuration is not in the search space.
+        """
+        unmeasured, what = self.belief.constraints.unmeasured, self.estimand
+        assured = self.belief.is_assured(self._points(settings)).tolist()
+        ends = zip(*self.predict(settings), self.feasibility(settings), strict=True)
+        return [
+            StudyRecommendation(
+                {**params, **self.constant},
+                *map(float, end),
+                one and not unmeasured,
+                what,
+                unmeasured,
+            )
+            for params, end, one in zip(settings, ends, assured, strict=True)
+        ]
 
     def preference(self, one: StudyRecommendation) -> tuple[float, float]:
         """Key that orders configurations: feasibility, then the predicted value.

@@ -261,10 +261,10 @@ def _parameter(space: SearchSpace, name: str) -> Parameter:
 
 def _best_values(model: StudyBelief, measured: list[FrozenTrial]) -> dict[str, Any]:
     """Value of each parameter in the best measured configuration that has it."""
-    assessed = [model.preference(model.assess(trial.params)) for trial in measured]
+    assessed = model.assess_all([trial.params for trial in measured])
     values: dict[str, Any] = {}
-    for index in sorted(range(len(measured)), key=lambda index: assessed[index]):
-        values |= measured[index].params
+    for one in sorted(assessed, key=model.preference):
+        values |= one.params
     return values
 
 

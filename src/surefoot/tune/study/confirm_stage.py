@@ -113,8 +113,9 @@ class ConfirmStage:
         reserves = [index for index in working if self.candidates[index] != defaults]
         for index in reserves[self.study_file.confirm.candidates :]:
             working.remove(index)
-        chosen = working or range(len(self.candidates))
-        return {index: model.assess(self.candidates[index]) for index in chosen}
+        chosen = working or list(range(len(self.candidates)))
+        assessed = model.assess_all([self.candidates[index] for index in chosen])
+        return dict(zip(chosen, assessed, strict=True))
 
     def _left(self, model: StudyBelief) -> list[int]:
         """The defaults, and candidates that are not known to be worse than the best one."""
@@ -168,7 +169,7 @@ def choose_candidates(state: StudyState) -> list[dict[str, Any]]:
             measured.append(params)
     if study_file.repeats.most > 1 and measured:
         # The best known one has replicates, which another one would begin without.
-        best = max(map(model.assess, measured), key=model.preference).params
+        best = max(model.assess_all(measured), key=model.preference).params
     else:
         best = recommended(model).params
     chosen = [space.restricted(best)]

@@ -1,0 +1,1 @@
+"""Ordinary long use, as a user types it."""

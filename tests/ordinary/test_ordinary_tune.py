@@ -1,0 +1,171 @@
+"""`surefoot tune` for 300 rounds on each kind of study, stopped and resumed, and looks at it.
+
+From time to time measurements of a table are added, so that few rounds reach many sizes.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import signal
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ordinary.installed import Installed
+from ordinary.kinds import KINDS, Kind
+
+pytestmark = pytest.mark.slow
+SIZES = (1, 2, 10, 64, 65, 100, 150, 200, 250, 300)
+CHOSEN = 6  # rounds before each size; the others are of a table
+STORAGES = {"sqlite": "sqlite:///study.db", "journal": "journal:///study.log"}
+
+
+@dataclass(frozen=True)
+class Run:
+    """How a kind of study is run, and at which sizes it is looked at each day."""
+
+    storage: str
+    workers: int
+    daily: tuple[int, ...]
+
+
+RUNS = {
+    "constraint": Run("journal", 1, (2, 65, 200, 300)),
+    "environment": Run("sqlite", 2, (10, 100, 250)),
+    "objectives": Run("sqlite", 1, (1, 65, 150, 300)),
+    "conditional": Run("journal", 2, (10, 64, 100, 250)),
+    "failures": Run("sqlite", 1, (2, 65, 150, 300)),
+}
+
+
+class Watched:
+    """A study of a kind under the commands of a user.
+
+    Args:
+        installed: The commands.
+        kind: The kind of study.
+        path: The study file.
+    """
+
+    def __init__(self, installed: Installed, kind: Kind, path: Path) -> None:
+        self.installed, self.kind, self.path, self.folder = installed, kind, path, path.parent
+
+    def do(self, *arguments: object) -> str:
+        """Standard output of a command, which succeeds without a warning of Python's."""
+        found = self.installed.look(*arguments, folder=self.folder)
+        assert found.code == 0, (arguments, found)
+        assert "Traceback" not in found.err, found.err
+        assert "Warning" not in found.err, found.err
+        return found.out
+
+    def tune(self, rounds: int, workers: int = 1) -> str:
+        return self.do("tune", self.path, "--rounds", rounds, "--workers", workers)
+
+    def status(self) -> dict[str, Any]:
+        return json.loads(self.do("status", self.path, "--json"))
+
+    def add(self, number: int, seed: int) -> None:
+        """Import so many random measurements."""
+        self.kind.table(self.folder / "rows.csv", number, seed)
+        assert f"imported {number} trials" in self.do("import", self.path, "rows.csv")
+
+    def recommend(self, path: Path | None = None) -> dict[str, Any]:
+        return json.loads(self.do("recommend", path or self.path, "--json"))
+
+    def looks(self, size: int) -> None:
+        """All that can be said of the study agrees with what was measured."""
+        status, best = self.status(), self.recommend()
+        assert status["finished"] == size
+        assert best["trials"] == size
+        if best["trials"] - best["failed"] > 1:
+            assert best["lower"] <= best["value"] <= best["upper"]
+        self.do("report", self.path, "-o", "report.html")
+        page = (self.folder / "report.html").read_text()
+        assert page.count("<html") == 1
+        assert page.rstrip().endswith("</html>")
+        assert f"{best['trials'] - best['failed']} measurement" in page
+        self.do("export", self.path, "-o", "trials.csv")
+        with (self.folder / "trials.csv").open() as file:
+            rows = list(csv.DictReader(file))
+        ended = [row for row in rows if row["state"] in ("complete", "fail")]
+        assert len(ended) == size
+        assert sum(row["state"] == "fail" for row in ended) == best["failed"]
+
+    def copy(self, size: int) -> dict[str, Any]:
+        """The recommendation of a new study with the exported measurements."""
+        new = self.kind.write(self.folder / f"copy{size}", "sqlite:///copy.db")
+        table = self.folder / "trials.csv"
+        assert f"imported {size} trials" in self.do("import", new, table)
+        return self.recommend(new)
+
+    def check_answer(self, best: dict[str, Any], within: float) -> None:
+        assert self.kind.regret(best["params"]) <= within, best
+
+
+def grow(study: Watched, run: Run, sizes: tuple[int, ...]) -> None:
+    """Measure up to each size, and look at the study there."""
+    known = 0
+    for size in sizes:
+        if size - known > CHOSEN:
+            study.add(size - known - CHOSEN, seed=size)
+        study.tune(size, run.workers)
+        known = study.status()["finished"]
+        study.looks(known)
+        copied = study.copy(known)
+        if size >= 100:
+            best = study.recommend()
+            study.check_answer(best, 0.3)
+            study.check_answer(copied, 0.3)
+            assert copied["value"] == pytest.approx(best["value"], abs=0.3)
+
+
+@pytest.mark.parametrize("often", [False, pytest.param(True, marks=pytest.mark.long)])
+@pytest.mark.parametrize("name", sorted(RUNS))
+def test_a_study_grows_to_300_rounds(
+    installed: Installed, tmp_path: Path, name: str, often: bool
+) -> None:
+    run, kind = RUNS[name], KINDS[name]
+    share = "" if name in ("objectives", "environment") else "\n[confirm]\nshare = 0.03\n"
+    study = Watched(installed, kind, kind.write(tmp_path, STORAGES[run.storage], tables=share))
+    grow(study, run, SIZES if often else run.daily)
+
+
+def reached(study: Watched, process: subprocess.Popen[str], rounds: int) -> None:
+    """Wait until a run has so many rounds."""
+    while study.status()["finished"] < rounds:
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.3)
+
+
+@pytest.mark.parametrize(("storage", "workers"), [("sqlite", 1), ("journal", 2)])
+def test_300_rounds_are_killed_and_resumed(
+    installed: Installed, tmp_path: Path, storage: str, workers: int
+) -> None:
+    kind = KINDS["plain"]
+    study = Watched(installed, kind, kind.write(tmp_path, STORAGES[storage]))
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    tune = ("tune", study.path, "--workers", workers)
+    for rounds, number, code in ((60, signal.SIGKILL, -9), (130, signal.SIGINT, 130)):
+        process = installed.start(*tune, folder=tmp_path, **pipes)
+        reached_or_ended = study.path.with_name("study.db"), study.path.with_name("study.log")
+        while not any(file.exists() for file in reached_or_ended):
+            time.sleep(0.05)
+        time.sleep(0.5)
+        reached(study, process, rounds)
+        process.send_signal(number)
+        process.communicate()
+        assert process.returncode == code
+        assert study.status()["finished"] >= rounds
+        assert study.recommend()["trials"] >= rounds
+    done = installed.run(*tune, folder=tmp_path)
+    assert done.code == 0, done
+    assert "Traceback" not in done.out + done.err
+    study.looks(300)
+    best = study.recommend()
+    study.check_answer(best, 0.1)
+    study.check_answer(study.copy(300), 0.1)
