@@ -9,12 +9,13 @@ RESULTS := benchmark-results
 TABLES := experiments/src/surefoot_experiments/benchmarks
 
 .DELETE_ON_ERROR:
-.PHONY: help demo check quick test long lint docs dist bench pictures clean
+.PHONY: help demo check quick test ordinary long lint docs dist bench pictures clean
 
 help:
 	@echo "make demo      tune SQLite on this machine, compare with its defaults, write a report"
 	@echo "make check     lint, types, import layers, and the tests that are not slow"
 	@echo "make test      the above, then the slow tests; what a change must pass"
+	@echo "make ordinary  ordinary long use of the installed package; before each change is submitted"
 	@echo "make long      the tests that take longer: each night, and before a release"
 	@echo "make lint      the checks without the tests"
 	@echo "make docs      the documentation site, in site/; needs no network once installed"
@@ -46,6 +47,9 @@ quick: $(READY)
 
 test: check
 	$(BIN)/pytest -n 2 -m "slow and not long"
+
+ordinary: $(READY)
+	$(BIN)/pytest -n 2 -m "not long" tests/ordinary
 
 long: $(READY)
 	$(BIN)/pytest -n 2 -m long

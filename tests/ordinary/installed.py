@@ -13,6 +13,7 @@ from typing import IO, Any
 
 ROOT = Path(__file__).parents[2]
 LOOKS = Path(__file__).with_name("looks.py")
+PROGRAMS = Path(__file__).with_name("programs.py")
 
 
 @dataclass(frozen=True)
@@ -107,3 +108,11 @@ class Installed:
         """End the process of `look`."""
         if self._looks is not None:
             self._looks.communicate()
+
+
+def result(installed: Installed, name: str, *arguments: object) -> Any:
+    """What a program prints, which says nothing else."""
+    given = [json.dumps(one) for one in arguments]
+    found = installed.run(PROGRAMS, name, *given, program="python")
+    assert (found.code, found.err) == (0, ""), found
+    return found.json

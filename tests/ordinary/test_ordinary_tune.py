@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from ordinary.installed import Installed
+from ordinary.installed import Installed, result
 from ordinary.kinds import KINDS, Kind
 
 pytestmark = pytest.mark.slow
@@ -166,6 +166,12 @@ def test_300_rounds_are_killed_and_resumed(
     assert done.code == 0, done
     assert "Traceback" not in done.out + done.err
     study.looks(300)
-    best = study.recommend()
-    study.check_answer(best, 0.1)
-    study.check_answer(study.copy(300), 0.1)
+    study.check_answer(study.recommend(), 0.1)
+    copied = study.copy(300)
+    study.check_answer(copied, 0.1)
+    url = f"sqlite:///{tmp_path}/copy300/copy.db"
+    by = result(installed, "answers", url, kind.name)
+    assert by["sampler"]["params"] == pytest.approx(copied["params"], abs=1e-9)
+    assert by["sampler"]["value"] == pytest.approx(copied["value"], rel=1e-6)
+    assert by["class"]["params"] == pytest.approx(copied["params"], abs=1e-9)
+    assert by["class"]["value"] == pytest.approx(copied["value"], rel=1e-6)

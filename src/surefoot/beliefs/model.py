@@ -76,6 +76,18 @@ class Hyperparameters(Protocol):
         ...
 
 
+class FitStore(Protocol):
+    """Fits of other processes to the same data by the same rule."""
+
+    def read(self, rule: Hyperparameters, data: TrainingData) -> Fitted | None:
+        """The fit to observations, None where there is none."""
+        ...
+
+    def write(self, rule: Hyperparameters, data: TrainingData, fitted: Fitted) -> None:
+        """Keep a fit."""
+        ...
+
+
 class _Recent:
     """Results of pure functions that were asked for last."""
 
@@ -101,6 +113,7 @@ class Model:
         features: Rule for the features.
         estimator: Estimator of the coefficients.
         width: Rule for the width of the bounds.
+        stores: Where fits are looked for first, and kept.
     """
 
     space: Space
@@ -108,6 +121,7 @@ class Model:
     features: Features
     estimator: Estimator[Any]
     width: Width
+    stores: list[FitStore] = field(default_factory=list, repr=False)
     _fits: _Recent = field(default_factory=lambda: _Recent(), init=False, repr=False)
     _uncertainties: _Recent = field(default_factory=lambda: _Recent(), init=False, repr=False)
 
@@ -115,8 +129,15 @@ class Model:
         """Hyperparameters from observations; fitted once for the same ones."""
 
         def fit() -> Fitted:
+            rule, data = self.hyperparameters, self.data(observations)
+            found = (store.read(rule, data) for store in self.stores)
+            if (known := next(filter(None, found), None)) is not None:
+                return known
             with one_blas_thread():
-                return self.hyperparameters.fit(self.data(observations))
+                fitted = rule.fit(data)
+            for store in self.stores:
+                store.write(rule, data, fitted)
+            return fitted
 
         # A digest takes longer than the fit where the kernel is given.
         return fit() if self.hyperparameters.lasting else self._fits.get(observations.digest, fit)

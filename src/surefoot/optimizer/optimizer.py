@@ -26,7 +26,7 @@ from surefoot.acquisition.scores import PolicyState
 from surefoot.beliefs import Belief, ConstraintBeliefs, Model
 from surefoot.beliefs.band import Band
 from surefoot.beliefs.estimands import estimand_of
-from surefoot.beliefs.model import Hyperparameters
+from surefoot.beliefs.model import FitStore, Hyperparameters
 from surefoot.beliefs.outcome import OutcomeBelief
 from surefoot.beliefs.probability import Probability
 from surefoot.beliefs.shared_values import SharedValues
@@ -559,6 +559,14 @@ class Optimizer:
         """
         self._generator.manual_seed(checks.count("seed", seed, least=0))
         self._pending.owner = new_owner()  # the next queries of two copies have the same ids
+
+    def keep_fits(self, store: FitStore) -> None:
+        """Look for fits in a store first, and keep them there.
+
+        Args:
+            store: The store, such as `surefoot.optimizer.fit_files.FitFiles`.
+        """
+        self._history.model.stores.append(store)
 
     def _choose(self, among: Sequence[Location] | None, space: Space | Joint) -> Location:
         """A location of the space, or of a part of it."""

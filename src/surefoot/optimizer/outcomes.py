@@ -205,7 +205,7 @@ class Outcomes:
                 if declared.role == "constraint":  # of the margin
                     fit = replace(fit, limit=0.0, of_zeros=abs(declared.center) or 1.0)
                 parts = fit, Nystrom(PivotedCholesky()), StudentT(), srinivas()
-                self._models[name] = Model(self.space, *parts)
+                self._models[name] = Model(self.space, *parts, self.objective.stores)
         return self._models[name]
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -235,6 +237,15 @@ class SurefootSampler(BaseSampler):
             self._first_seed = self._draw_seed()
             if self._tracker is not None:
                 self._tracker.optimizer.reseed(self._draw_seed())
+
+    def keep_fits(self, folder: Path | str) -> None:
+        """Keep fits in a folder, where other processes find them in place of fitting themselves.
+
+        Args:
+            folder: The folder, made when there is something to keep (see
+                `surefoot.optimizer.fit_files.FitFiles`).
+        """
+        self._search = replace(self._search, fits=(Path(folder),))
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
         """Refuse an enqueued trial that violates `require`; see `optuna.samplers.BaseSampler`.

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from optuna.study import Study
@@ -196,6 +197,7 @@ class Search:
         per_second: Whether gains count for the time that they take.
         safe: Whether no trial may fail.
         explore: Whether some trials are far from all others.
+        fits: Folders in which fits are looked for first, and kept.
 
     Raises:
         InvalidInput: If one is out of range, or two do not go together.
@@ -216,6 +218,7 @@ class Search:
     per_second: bool
     safe: bool
     explore: bool
+    fits: Sequence[Path] = ()
 
     def __post_init__(self) -> None:
         if self.initial is not None:
@@ -330,6 +333,7 @@ class Search:
         from surefoot.algorithms import robust_ucb
         from surefoot.algorithms.robust import search_policy
         from surefoot.integrations.optuna.tracker import StudyTracker
+        from surefoot.optimizer.fit_files import FitFiles
 
         spread = math.inf if self.unstable is None else self.unstable
         guess = {name: one for name, one in self.guess.items() if name in encoding.parameters}
@@ -371,5 +375,7 @@ class Search:
             safe=self.safe,
             device=self.device,
         )
+        for folder in self.fits:
+            optimizer.keep_fits(FitFiles(folder))
         environment = self.subject.environment
         return StudyTracker(study, encoding, optimizer, signs, environment, self.device, self.log)

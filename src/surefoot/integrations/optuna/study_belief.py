@@ -413,17 +413,15 @@ class StudyBelief:
         """
         unmeasured, what = self.belief.constraints.unmeasured, self.estimand
         assured = self.belief.is_assured(self._points(settings)).tolist()
-        ends = zip(*self.predict(settings), self.feasibility(settings), strict=True)
-        return [
-            StudyRecommendation(
-                {**params, **self.constant},
-                *map(float, end),
-                one and not unmeasured,
-                what,
-                unmeasured,
+        predicted = zip(*self.predict(settings), self.feasibility(settings), strict=True)
+        found = []
+        for params, ends, holds in zip(settings, predicted, assured, strict=True):
+            value, lower, upper, chance = map(float, ends)
+            known, holds = {**params, **self.constant}, holds and not unmeasured
+            found.append(
+                StudyRecommendation(known, value, lower, upper, chance, holds, what, unmeasured)
             )
-            for params, end, one in zip(settings, ends, assured, strict=True)
-        ]
+        return found
 
     def preference(self, one: StudyRecommendation) -> tuple[float, float]:
         """Key that orders configurations: feasibility, then the predicted value.

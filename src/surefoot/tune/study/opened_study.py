@@ -290,7 +290,7 @@ def _default_sampler(
     seed = study_file.study.seed
     if worker or existing:
         seed = int(np.random.SeedSequence([seed, worker, existing]).generate_state(1)[0])
-    return SurefootSampler(
+    sampler = SurefootSampler(
         seed=seed,
         search_space=study_file.space,
         initial=study_file.study.initial,
@@ -306,6 +306,8 @@ def _default_sampler(
         explore=study_file.study.explore,
         **study_file.scheme.arguments(study_file.scheme),
     )
+    sampler.keep_fits(study_file.folder / f"{study_file.study.name}.fits")
+    return sampler
 
 
 def _older_study(study_file: StudyFile) -> OlderStudy | None:
