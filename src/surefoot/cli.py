@@ -217,7 +217,6 @@ def recommend(
       trials, failed       number of finished trials, and of failed ones
       defaults             the comparison with the defaults, if there are any, and
                            the constraints that these do not satisfy (doubtful)
-      present              the value at the level of the latest rounds, in a study with pairs
       feasible             whether all constraints hold with their confidence
       feasibility          how probable that is; null before each has a measurement
       unmeasured           the constraints that have no measurement yet
@@ -269,8 +268,6 @@ def recommend(
                 if opened.study_file.constraints:
                     told["doubtful"] = constraints_as_json(against.doubtful)
                 content["defaults"] = told
-            if summary.present is not None:
-                content["present"] = summary.present
             content["warnings"] = list(summary.warnings)
             content["effects"] = list(summary.effects)
             content["failures"] = list(summary.failures)
@@ -582,7 +579,7 @@ def _show(summary: Summary, verdict: str = "") -> None:
         value, low, high = estimate_texts(best.value, *summary.interval)
         interval = f"(95 % credible interval {low} to {high})"
     named = "Recommended" if best.feasible else "No feasible configuration yet; nearest"
-    known = summary.paired or f"with {what} {units.of_value(value)} {interval}"
+    known = f"with {what} {units.of_value(value)} {interval}"
     if summary.front is not None:
         known = f"with {summary.front.value}"
     _say(f"{named}, {known}:")
@@ -596,9 +593,7 @@ def _show(summary: Summary, verdict: str = "") -> None:
     if verdict:
         _say(verdict)
     if summary.defaults is not None:
-        against = _against(summary.defaults, best.params, units)
-        if text := summary.defaults.limits if summary.paired else against:
-            _say(text)
+        _say(_against(summary.defaults, best.params, units))
     if summary.front is not None:
         _say("\n".join(summary.front.lines))
     for text in (*summary.effects, *summary.failures):

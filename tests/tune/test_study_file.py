@@ -150,7 +150,7 @@ def test_every_section_may_be_missing(tmp_path: Path):
         StudyFile.load(path)
 
 
-ON_WITHOUT_A_KEY = {"study", "objective", "parameters", "confirm", "repeats", "pairing"}
+ON_WITHOUT_A_KEY = {"study", "objective", "parameters", "confirm", "repeats"}
 
 
 @pytest.mark.parametrize("table", sorted(Contents.model_fields.keys() - ON_WITHOUT_A_KEY))

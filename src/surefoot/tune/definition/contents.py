@@ -22,7 +22,6 @@ from surefoot.tune.definition.schema import (
     ConstraintSection,
     ObjectiveSection,
     ObjectivesSection,
-    PairingSection,
     PriorSection,
     RepeatsSection,
     RequireSection,
@@ -33,7 +32,6 @@ from surefoot.tune.definition.schema import (
 from surefoot.tune.definition.schemes import (
     Scheme,
     at_levels,
-    beside,
     of_several,
     over_environment,
     under_given,
@@ -88,9 +86,6 @@ class Contents(Section):
     )
     repeats: RepeatsSection | None = Field(
         default=None, description="a table [repeats] with most and unstable"
-    )
-    pairing: PairingSection | None = Field(
-        default=None, description="a table [pairing] with `with`"
     )
     prior: PriorSection | None = Field(
         default=None, description="a table [prior] with from, such as from = 'old.db'"
@@ -167,7 +162,7 @@ class Contents(Section):
             return under_given(direction, self.environment)
         if self.environment is not None and self.risk is not None:
             return over_environment(direction, self.environment, self.risk)
-        return Scheme(direction) if self.pairing is None else beside(direction, self.pairing)
+        return Scheme(direction)
 
     def _at(self, *keys: str) -> Iterator[tuple[str, Any]]:
         """Contents of the file at some keys, each of which may be one of every line of a table."""
@@ -209,13 +204,6 @@ class Contents(Section):
                 "missing beside [environment]; expected a table [risk], such as "
                 'measure = "var" and level = 0.1 (or environment.control = "given", for what is '
                 "known before each choice)",
-            )
-        has_defaults = any(one.default is not None for one in self.parameters.values())
-        if self.scheme.companion in ("auto", "defaults") and not has_defaults:
-            raise InvalidKey(
-                "pairing.with",
-                f"got {shown(self.scheme.companion)}, but no parameter has a default; expected "
-                "a `default` of each parameter, or 'incumbent'",
             )
 
     def _check_exploration(self) -> None:

@@ -228,16 +228,6 @@ class RepeatsSection(Section):
         return self
 
 
-class PairingSection(Section):
-    """`[pairing]`: what each configuration is measured beside, back to back."""
-
-    companion: Literal["auto", "defaults", "incumbent", "none"] = Field(
-        default="auto",
-        alias="with",
-        description="'auto', 'defaults', 'incumbent' or 'none'",
-    )
-
-
 class StopSection(Section):
     """`[stop]`: when the search ends before its last round."""
 

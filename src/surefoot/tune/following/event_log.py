@@ -13,7 +13,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from surefoot.tune.observer import Follower, NewTrials, Observer
 from surefoot.tune.output_file import WriteFailed, check_output
-from surefoot.tune.study.trial_attributes import PAIR, is_interrupted, record_of
+from surefoot.tune.study.trial_attributes import is_interrupted, record_of
 from surefoot.tune.study.trials import StudyTrials
 
 
@@ -67,6 +67,6 @@ def _event(trial: FrozenTrial) -> str:
 
 def _content(trial: FrozenTrial) -> dict[str, Any]:
     """Record of a trial, without the parts that it has none of."""
-    known = {"value": trial.value, "pair": trial.user_attrs.get(PAIR), **record_of(trial)}
+    known = {"value": trial.value, **record_of(trial)}
     given = {name: one for name, one in known.items() if one is not None}
     return {"number": trial.number, "params": trial.params, **given}
