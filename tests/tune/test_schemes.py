@@ -25,7 +25,6 @@ LINES = {  # that write a key of a file
 }
 WITHIN = {  # keys of tables that every file has
     "study.safe": "safe = true",
-    "study.explore": "explore = true",
     "study.direction": 'direction = "minimize"',
     "objective.log": "log = true",
     "objective.race": "race = true",
@@ -95,7 +94,7 @@ def test_all_that_does_not_go_together_is_named_at_once(tmp_path, scheme):
 
 
 @pytest.mark.parametrize(
-    "key", ["confirm", "repeats", "stop", "prior", "study.safe", "study.explore", "objective.log"]
+    "key", ["confirm", "repeats", "stop", "prior", "study.safe", "objective.log"]
 )
 def test_what_some_schemes_exclude_goes_with_a_single_value(tmp_path, key):
     (path := tmp_path / "study.toml").write_text(_text("", key))

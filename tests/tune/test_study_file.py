@@ -85,10 +85,6 @@ WRONG = [
     (("direction =", "direction"), "not valid TOML"),
     (("[study]", "[study]\nsafe = 1.5"), "study.safe: got 1.5, expected true or false"),
     (
-        ("[study]", "[study]\nsafe = true\nexplore = true"),
-        "study.explore: true beside study.safe = true, expected one of the two",
-    ),
-    (
         ("[study]", "[study]\nsafe = true\ninitial = 5"),
         "study.initial: given beside study.safe = true",
     ),

@@ -38,7 +38,7 @@ PLAIN = {
     "prior": {"from": "old.db"},
     "require": [{"rule": "i <= f"}],
 }
-PLAIN["study"] |= {"safe": False, "explore": False}
+PLAIN["study"] |= {"safe": False}
 PLAIN["objective"] |= {"teardown": "b", "keep": True, "race": False, "unit": "ms", "log": False}
 PLAIN["objective"] |= {"effects": ["worker"], "estimand": "mean"}
 UNIFORM = {"distribution": "uniform", "low": 0, "high": 1}

@@ -4,9 +4,7 @@ from surefoot._internal.estimands import Estimand
 from surefoot.acquisition.adaptive_partition import AdaptivePartition
 from surefoot.acquisition.argmax import diverse, maximise
 from surefoot.acquisition.ascent import ascend
-from surefoot.acquisition.forced_exploration import ForcedExploration
 from surefoot.acquisition.gain_per_cost import GainPerCost
-from surefoot.acquisition.gain_per_second import GainPerSecond
 from surefoot.acquisition.guarded import BoundsOf, Guarded
 from surefoot.acquisition.hypervolume_improvement import HypervolumeImprovement
 from surefoot.acquisition.lacing import Lacing
@@ -35,9 +33,7 @@ __all__ = [
     "Credible",
     "Estimand",
     "Evaluation",
-    "ForcedExploration",
     "GainPerCost",
-    "GainPerSecond",
     "Guarded",
     "HypervolumeImprovement",
     "Instability",

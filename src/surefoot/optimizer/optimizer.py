@@ -659,7 +659,6 @@ class Optimizer:
             unstable_sites=unstable,
             shared_failures=told.shared_failures,
             shared_conditions=told.shared_conditions,
-            failed=tuple(told.failures.all),
         )
 
     @property

@@ -112,7 +112,6 @@ class Contents(Section):
                 f"given beside {safe[0]} = true, where the search begins around the defaults; "
                 "expected one of the two",
             )
-        self._check_exploration()
         scheme = self.scheme
         variables, given, table = scheme.variables, scheme.given, scheme.home
         for name in self.parameters:
@@ -205,19 +204,6 @@ class Contents(Section):
                 'measure = "var" and level = 0.1 (or environment.control = "given", for what is '
                 "known before each choice)",
             )
-
-    def _check_exploration(self) -> None:
-        """Raise `InvalidKey` for what a search far from all others does not go together with."""
-        if not self.study.explore:
-            return
-        for found, value in self._at(
-            "study.safe", "constraints.*.safe", "prior", "parameters.*.guess"
-        ):
-            if value is not None and value is not False:
-                state = " = true" if value is True else ""
-                raise InvalidKey(
-                    "study.explore", f"true beside {found}{state}, expected one of the two"
-                )
 
     def _check_objectives(self) -> None:
         """Raise `InvalidKey` for what does not go together with one objective, or several."""

@@ -71,7 +71,6 @@ class StudySection(Section):
         default=None, description="an Optuna storage URL such as 'sqlite:///NAME.db'"
     )
     safe: bool = Field(default=False, description="true or false")
-    explore: bool = Field(default=False, description="true or false")
 
     @model_validator(mode="after")
     def _check(self) -> Self:

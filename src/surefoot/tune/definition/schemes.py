@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _ONE_OF = "expected one of the two"
 _FOR_VALUES = dict.fromkeys(("confirm", "repeats", "stop"), f"{_ONE_OF}: it is for values")
 _FOR_ONE_VALUE = dict.fromkeys(
-    ("environment", "fidelity", "confirm", "repeats", "prior", "stop", "study.explore"),
+    ("environment", "fidelity", "confirm", "repeats", "prior", "stop"),
     f"{_ONE_OF}: it is for one value",
 )
 _SURE_LIMITS = dict.fromkeys(
@@ -32,7 +32,7 @@ _SURE_LIMITS = dict.fromkeys(
 _VARYING = {
     **_FOR_VALUES,
     **_SURE_LIMITS,
-    **dict.fromkeys(("objective.race", "study.explore"), _ONE_OF),
+    "objective.race": _ONE_OF,
 }
 """What needs measurements of a configuration that are alike."""
 _IN_EACH = "expected it there for each of them"
