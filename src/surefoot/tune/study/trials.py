@@ -132,8 +132,8 @@ class StudyTrials:
 
         One process at a time chooses, so each knows what the others are running, and together they
         begin no more trials than there are rounds. (Processes on different machines exclude each
-        other if the storage is a PostgreSQL or MySQL server; otherwise each may do one round too
-        many.) If the server ends the connection, what had begun is marked as interrupted.
+        other if the storage is a PostgreSQL server; otherwise each may do one round too many.) If
+        the server ends the connection, what had begun is marked as interrupted.
         """
         again = partial(self._interrupt_own, "the storage was disconnected as it began")
         return self.opened.attempt("beginning a trial", self._begin_next, again)
