@@ -19,14 +19,6 @@ with extra("tune"):
     import typer
 
     from surefoot._commands import ask_tell, init, judge
-    from surefoot._commands.following import (
-        LogOption,
-        OnTrialOption,
-        PageOption,
-        WatchOption,
-        followers,
-        watch_page,
-    )
     from surefoot._commands.terminal import (
         GivenOption,
         StudyArgument,
@@ -113,9 +105,10 @@ def tune(
     ] = "local",
     given: GivenOption = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress, only errors.")] = False,
-    page: PageOption = None,
-    log: LogOption = None,
-    on_trial: OnTrialOption = None,
+    log: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Append a line of JSON for each event to this file."),
+    ] = None,
 ) -> None:
     """Measure configurations; resume a stopped study.
 
@@ -127,14 +120,13 @@ def tune(
         from surefoot.tune import run
         from surefoot.tune.display import rounds_text
 
-        others = followers(study, page, log, on_trial)
         outcome = run(
             study,
             rounds=rounds,
             workers=workers,
             backend=backend,
             quiet=quiet,
-            followers=others,
+            log=log,
             given=given_texts(given),
         )
         summary = outcome.summary
@@ -369,17 +361,26 @@ def report(
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="FILE", help="The HTML file to write.")
     ] = Path("report.html"),
-    watch: WatchOption = False,
+    watch: Annotated[
+        bool,
+        typer.Option(
+            "--watch",
+            help="Rewrite it whenever a trial has ended, until the study has all its rounds; the "
+            "page reloads itself.",
+        ),
+    ] = False,
 ) -> None:
     """Write a report as one HTML page."""
     with one_line_errors():
-        if watch:
-            watch_page(study, output)
-            return
         from surefoot.tune.report import write_report
+        from surefoot.tune.report.watching import watched
 
-        write_report(study, output)
-        _say(f"wrote {output}")
+        if not watch:
+            write_report(study, output)
+            _say(f"wrote {output}")
+            return
+        for state in watched(study, output):
+            _say(f"wrote {output} after {state.finished} rounds")
 
 
 @app.command()

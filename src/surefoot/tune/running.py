@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,12 @@ from surefoot.tune.comparison.named_settings import given_values
 from surefoot.tune.definition.command_template import shell_notes
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.display import console_of, display_of, show
+from surefoot.tune.event_log import event_log
 from surefoot.tune.measuring.kept_processes import KeptProcesses
 from surefoot.tune.measuring.objective import Objective, usable_objective
 from surefoot.tune.measuring.setup_commands import set_up
-from surefoot.tune.observer import Follower, Observer, followed
+from surefoot.tune.observer import Observer
+from surefoot.tune.output_file import check_output
 from surefoot.tune.stopping import Stop, stop_on_signals
 from surefoot.tune.study.opened_study import create_study, import_model, open_study
 from surefoot.tune.study.schedule import Schedule, without_effect
@@ -60,7 +62,7 @@ def run(
     quiet: bool = False,
     sampler: BaseSampler | None = None,
     console: Console | None = None,
-    followers: Sequence[Follower] = (),
+    log: Path | None = None,
     given: Mapping[str, Any] | None = None,
 ) -> Outcome:
     """Tune until the study has its rounds, those of earlier runs included.
@@ -78,7 +80,7 @@ def run(
         sampler: Optuna sampler of a run with one worker, by default surefoot's own. Another one may
             choose values between a special value and the scale of its parameter.
         console: Where to show the progress, by default standard output.
-        followers: What else is told of each trial, such as `event_log(path)`.
+        log: File to which a line of JSON is appended for each event.
         given: Value of each given variable of the study during this run, by name.
 
     Returns:
@@ -86,7 +88,8 @@ def run(
 
     Raises:
         StudyFileError: If the study file is invalid; nothing has been created or measured.
-        InvalidInput: If a given variable has no value, or one out of its range; likewise.
+        InvalidInput: If a given variable has no value, or one out of its range, or the log cannot
+            be a file; likewise.
         ClusterFailed: If the cluster cannot be reached, though there is something to measure.
         TooManyFailures: After five failures in a row, with all measurements recorded.
         WorkersFailed: If all workers have ended, with all measurements recorded.
@@ -100,6 +103,8 @@ def run(
         check_backend(backend)
     if rounds is not None:
         checks.count("rounds", rounds)
+    if log is not None:
+        check_output(log)
     study_file = StudyFile.load(path)
     under = given_values(study_file, given or {})
     stop, console = Stop(), console_of(quiet) if console is None else console
@@ -131,8 +136,9 @@ def run(
         with (
             stop_on_signals(stop),
             display_of(trials, console, quiet, stop) as shown,
-            followed(shown, trials, followers) as display,
+            event_log(trials, log) as logged,
         ):
+            display = Observer.all_of([shown, logged])
             stop.note = lambda: display.note(STOPPING)
             if opened.note:
                 display.note(opened.note)
