@@ -133,6 +133,3 @@ def test_refusals() -> None:
     plain.tell([0.5], 1.0)
     with pytest.raises(InvalidInput, match="no environment"):
         plain.recommend(risk=sf.VaR(0.1))
-    joint = opt.space
-    with pytest.raises(InvalidInput, match="surrogate"):
-        sf.algorithms.v_ucb(joint, level=[0.1, 0.2], search="surrogate")

@@ -19,7 +19,6 @@ from surefoot.acquisition.replication import Instability, Replication
 from surefoot.acquisition.reporting import Reporting
 from surefoot.acquisition.scores import PolicyState, ScoreRule
 from surefoot.acquisition.several_widths import SeveralWidths
-from surefoot.acquisition.surrogate_bound import SurrogateBound
 from surefoot.acquisition.thompson_sampling import ThompsonSampling
 from surefoot.beliefs import Bounds, ConfidenceBounds, Credible, Interval, Score
 from surefoot.regression.posterior import Evaluation
@@ -52,7 +51,6 @@ __all__ = [
     "ScorePolicy",
     "ScoreRule",
     "SeveralWidths",
-    "SurrogateBound",
     "ThompsonSampling",
     "UpperConfidenceBound",
     "ascend",

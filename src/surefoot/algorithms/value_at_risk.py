@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import torch
 
-from surefoot._internal import checks
 from surefoot.acquisition import (
     LargestGap,
     Policy,
-    SurrogateBound,
 )
 from surefoot.acquisition.lacing import Lacing
 from surefoot.acquisition.recommendation import By
@@ -35,7 +33,6 @@ def v_ucb(
     *,
     level: float | Sequence[float],
     lacing: Lacing = "prob",
-    search: Literal["quantiles", "surrogate"] | SurrogateBound = "quantiles",
     features: Features | None = None,
     estimator: Estimator | None = None,
     noise: float | None = None,
@@ -67,9 +64,6 @@ def v_ucb(
         lacing: The lacing value to measure under: "prob" is the one of largest weight or density,
             of several the least certain; "prob-random" of several a random one; "unif" a random
             one of all.
-        search: How a continuous environment is handled: by "quantiles" of values that fill it
-            evenly, or by the paper's local neural "surrogate", which takes seconds a round; as
-            `acquisition.SurrogateBound` with its numbers, such as `starts`, and its own `lacing`.
         features: The feature map; by default `Exact()`, or `Nystrom(PivotedCholesky())` where the
             kernel is fitted.
         estimator: Estimator of the coefficients; least squares by default.
@@ -102,8 +96,7 @@ def v_ucb(
 
     Raises:
         InvalidInput: If an argument is out of range, `space` is not a `Joint`, `ridge` is given
-            without a kernel, both `scale` and `width` are, or `search` is "surrogate" with several
-            levels.
+            without a kernel, or both `scale` and `width` are.
 
     References:
         Nguyen, Dai, Low and Jaillet 2021, "Value-at-Risk optimization with Gaussian processes",
@@ -127,10 +120,6 @@ def v_ucb(
     policy: Policy = optimism(proved=noise is not None, delta=delta, lacing=lacing)
     if several:
         policy = LargestGap(lacing)
-    if isinstance(search, SurrogateBound):
-        policy = search
-    elif checks.choice("search", search, "quantiles", "surrogate") == "surrogate":
-        policy = SurrogateBound(lacing)
     return risk_averse(
         space,
         kernel,
