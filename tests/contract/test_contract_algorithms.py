@@ -69,7 +69,6 @@ RUNS: dict[str, Callable[..., sf.Optimizer]] = {
     "bkb": partial(sf.algorithms.bkb, arms(), KERNEL, noise=0.1, oversampling=3.0),
     "bkb in a box": partial(sf.algorithms.bkb, box(), KERNEL, noise=0.1, oversampling=3.0),
     "bbkb": partial(sf.algorithms.bbkb, arms(), KERNEL, noise=0.1, oversampling=3.0),
-    "ada-bkb": partial(sf.algorithms.ada_bkb, box(), KERNEL, noise=0.1, norm_bound=2.0),
     "v-ucb": partial(sf.algorithms.v_ucb, joint(), SMOOTH, level=0.3, **PROVED),
     "v-ucb on arms": partial(sf.algorithms.v_ucb, paired(), SMOOTH, level=0.3, ridge=0.1),
     "v-ucb, a density": partial(sf.algorithms.v_ucb, density(), SMOOTH, level=0.3, ridge=0.1),

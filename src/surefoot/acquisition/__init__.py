@@ -1,7 +1,6 @@
 """Acquisition: policies that choose where to measure next, and what to recommend."""
 
 from surefoot._internal.estimands import Estimand
-from surefoot.acquisition.adaptive_partition import AdaptivePartition
 from surefoot.acquisition.argmax import diverse, maximise
 from surefoot.acquisition.ascent import ascend
 from surefoot.acquisition.gain_per_cost import GainPerCost
@@ -24,7 +23,6 @@ from surefoot.beliefs import Bounds, ConfidenceBounds, Credible, Interval, Score
 from surefoot.regression.posterior import Evaluation
 
 __all__ = [
-    "AdaptivePartition",
     "Bounds",
     "BoundsOf",
     "By",
