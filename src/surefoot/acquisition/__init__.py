@@ -9,7 +9,6 @@ from surefoot.acquisition.hypervolume_improvement import HypervolumeImprovement
 from surefoot.acquisition.lacing import Lacing
 from surefoot.acquisition.largest_gap import LargestGap
 from surefoot.acquisition.noisy_improvement import NoisyExpectedImprovement
-from surefoot.acquisition.phased_elimination import PhasedElimination
 from surefoot.acquisition.plan import Plan
 from surefoot.acquisition.policy import Policy, ScorePolicy, UpperConfidenceBound
 from surefoot.acquisition.recommendation import By
@@ -17,7 +16,6 @@ from surefoot.acquisition.recorded import Recorded
 from surefoot.acquisition.replication import Instability, Replication
 from surefoot.acquisition.reporting import Reporting
 from surefoot.acquisition.scores import PolicyState, ScoreRule
-from surefoot.acquisition.several_widths import SeveralWidths
 from surefoot.acquisition.thompson_sampling import ThompsonSampling
 from surefoot.beliefs import Bounds, ConfidenceBounds, Credible, Interval, Score
 from surefoot.regression.posterior import Evaluation
@@ -38,7 +36,6 @@ __all__ = [
     "Lacing",
     "LargestGap",
     "NoisyExpectedImprovement",
-    "PhasedElimination",
     "Plan",
     "Policy",
     "PolicyState",
@@ -48,7 +45,6 @@ __all__ = [
     "Score",
     "ScorePolicy",
     "ScoreRule",
-    "SeveralWidths",
     "ThompsonSampling",
     "UpperConfidenceBound",
     "ascend",
