@@ -73,7 +73,6 @@ RUNS: dict[str, Callable[..., sf.Optimizer]] = {
     "v-ucb on arms": partial(sf.algorithms.v_ucb, paired(), SMOOTH, level=0.3, ridge=0.1),
     "v-ucb, a density": partial(sf.algorithms.v_ucb, density(), SMOOTH, level=0.3, ridge=0.1),
     "v-ucb, fitted": partial(sf.algorithms.v_ucb, joint(), level=0.3, initial=3),
-    "v-ucb, two levels": partial(sf.algorithms.v_ucb, joint(), SMOOTH, level=[0.2, 0.6], ridge=0.1),
     "stable-opt": partial(sf.algorithms.stable_opt, joint(), SMOOTH, ridge=0.1),
     "cvar-ucb": partial(sf.algorithms.cvar_ucb, joint(), SMOOTH, level=0.3, ridge=0.1),
     "cvar-ts": partial(sf.algorithms.cvar_ts, joint(), SMOOTH, level=0.3, ridge=0.1),

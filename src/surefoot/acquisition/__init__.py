@@ -7,7 +7,6 @@ from surefoot.acquisition.gain_per_cost import GainPerCost
 from surefoot.acquisition.guarded import BoundsOf, Guarded
 from surefoot.acquisition.hypervolume_improvement import HypervolumeImprovement
 from surefoot.acquisition.lacing import Lacing
-from surefoot.acquisition.largest_gap import LargestGap
 from surefoot.acquisition.noisy_improvement import NoisyExpectedImprovement
 from surefoot.acquisition.plan import Plan
 from surefoot.acquisition.policy import Policy, ScorePolicy, UpperConfidenceBound
@@ -34,7 +33,6 @@ __all__ = [
     "Instability",
     "Interval",
     "Lacing",
-    "LargestGap",
     "NoisyExpectedImprovement",
     "Plan",
     "Policy",

@@ -477,10 +477,6 @@ class Belief:
         """The belief whose bounds have another width."""
         return replace(self, band=replace(self.band, width=width))
 
-    def under(self, risk: Risk) -> Belief:
-        """The belief of another risk over the environment."""
-        return self if risk is self.risk else replace(self, risk=risk)
-
     def of_estimand(self, name: Estimand) -> Belief:
         """The belief that reports another estimand, "location", "median" or "mean"."""
         checks.choice("estimand", name, *ESTIMANDS)
@@ -488,7 +484,8 @@ class Belief:
 
     def reporting(self, risk: Risk | None = None, estimand: Estimand | None = None) -> Belief:
         """The belief that reports another risk or estimand, where they are given."""
-        belief = self if risk is None else self.under(on_space(self.space, risk))
+        risk = self.risk if risk is None else on_space(self.space, risk)
+        belief = self if risk is self.risk else replace(self, risk=risk)
         return belief if estimand is None else belief.of_estimand(estimand)
 
     def of_outcome(self, name: str, units: Chain = UNCHANGED) -> Belief:

@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 
 from torch import Tensor
 
 from surefoot._internal import checks
-from surefoot.risks.functionals import VaR
 from surefoot.risks.quantiles import ordered, quantiles
 from surefoot.types import InvalidInput
 
@@ -71,11 +69,6 @@ class WeightedVaR:
             weights = tuple(each / largest / total for each in weights)
         object.__setattr__(self, "levels", levels)
         object.__setattr__(self, "weights", weights)
-
-    @cached_property
-    def parts(self) -> tuple[VaR, ...]:
-        """The value at risk of each level."""
-        return tuple(VaR(level) for level in self.levels)
 
     def __call__(self, values: Tensor, weights: Tensor) -> Tensor:
         """Weighted mean (...) of the lower quantiles of values (..., n); see `Risk`."""
