@@ -102,7 +102,6 @@ RISKS: dict[str, Callable[[], Any]] = {
     "levels": lambda: sf.WeightedVaR([0.2, 0.6], [1.0, 2.0]),
     "worst": sf.WorstCase,
     "mean": sf.Mean,
-    "robust": lambda: sf.DistributionallyRobust(0.3),
 }
 BATCHES = (1, 3)
 POLICIES: dict[str, Callable[[], Any]] = {
