@@ -89,20 +89,20 @@ def tune(
         int | None,
         whole(
             1,
-            "Configurations to measure at the same time, at most 256; by default 1, or one on each "
-            "worker of a cluster.",
+            "Configurations to measure at the same time, at most 256; by default 1.",
             most=256,
             show_default=False,
         ),
     ] = None,
-    backend: Annotated[
+    executor: Annotated[
         str,
         typer.Option(
-            metavar="TEXT",
-            help="Where to measure: local, or an existing cluster, dask://HOST:PORT, "
-            "ray://HOST:PORT or ray.",
+            metavar="MODULE:NAME",
+            help="Measure by the concurrent.futures.Executor that this function beside the study "
+            "file returns, such as that of a cluster.",
+            show_default=False,
         ),
-    ] = "local",
+    ] = "",
     given: GivenOption = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress, only errors.")] = False,
     log: Annotated[
@@ -124,7 +124,7 @@ def tune(
             study,
             rounds=rounds,
             workers=workers,
-            backend=backend,
+            executor=executor,
             quiet=quiet,
             log=log,
             given=given_texts(given),

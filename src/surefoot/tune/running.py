@@ -30,7 +30,7 @@ from surefoot.tune.study.state import StudyState
 from surefoot.tune.study.summary import Summary, summarise
 from surefoot.tune.study.trial_owner import worker_name
 from surefoot.tune.study.trials import StudyTrials
-from surefoot.tune.workers.cluster import LOCAL, ClusterFailed, check_backend, check_workers
+from surefoot.tune.workers.executor import ExecutorObjective, check_executor
 from surefoot.tune.workers.worker_loop import tune
 from surefoot.tune.workers.workers import tune_with_workers
 from surefoot.types import SurefootError
@@ -58,7 +58,7 @@ def run(
     *,
     rounds: int | None = None,
     workers: int | None = None,
-    backend: str = LOCAL,
+    executor: str = "",
     quiet: bool = False,
     sampler: BaseSampler | None = None,
     console: Console | None = None,
@@ -72,10 +72,9 @@ def run(
     Args:
         path: The study file.
         rounds: Finished trials to reach, by default the study file's.
-        workers: Number of configurations to measure at the same time, by default 1, or one on each
-            worker of a cluster.
-        backend: Where to measure: `local`, or an existing cluster, `dask://HOST:PORT`,
-            `ray://HOST:PORT` or `ray`.
+        workers: Number of configurations to measure at the same time, by default 1.
+        executor: `module:name` of a function that returns the `concurrent.futures.Executor` whose
+            workers measure; its module may be beside the study file. By default this machine does.
         quiet: Show no progress.
         sampler: Optuna sampler of a run with one worker, by default surefoot's own. Another one may
             choose values between a special value and the scale of its parameter.
@@ -90,7 +89,7 @@ def run(
         StudyFileError: If the study file is invalid; nothing has been created or measured.
         InvalidInput: If a given variable has no value, or one out of its range, or the log cannot
             be a file; likewise.
-        ClusterFailed: If the cluster cannot be reached, though there is something to measure.
+        ExecutorFailed: If no worker of the executor answers, though there is something to measure.
         TooManyFailures: After five failures in a row, with all measurements recorded.
         WorkersFailed: If all workers have ended, with all measurements recorded.
         CommandFailed: If the study file's setup or teardown fails.
@@ -99,8 +98,6 @@ def run(
     """
     if workers is not None:
         checks.count("workers", workers)
-    if backend != LOCAL:
-        check_backend(backend)
     if rounds is not None:
         checks.count("rounds", rounds)
     if log is not None:
@@ -109,23 +106,16 @@ def run(
     under = given_values(study_file, given or {})
     stop, console = Stop(), console_of(quiet) if console is None else console
     with usable_objective(
-        study_file, lambda line: show(console, f"{line} at the end of the run"), backend == LOCAL
+        study_file, lambda line: show(console, f"{line} at the end of the run"), not executor
     ) as (objective, kept):
-        options: list[dict[str, str]] = [{}] * (workers or 1)
-        if backend != LOCAL:
-            try:
-                names = check_workers(backend, study_file, workers)
-            except ClusterFailed:
-                if not _has_its_rounds(study_file, rounds):
-                    raise
-                names = []
-            options = [{"backend": backend, "name": name} for name in names]
+        if executor and not _has_its_rounds(study_file, rounds):
+            check_executor(study_file, executor)
         opened = create_study(study_file, sampler)
         trials = StudyTrials(
             opened=opened,
             rounds=study_file.study.rounds if rounds is None else rounds,
             run=uuid.uuid4().hex[:12],
-            worker=worker_name(0),
+            worker="" if executor else worker_name(0),
             given=under,
         )
         before = opened.state()
@@ -148,7 +138,8 @@ def run(
             if resumed := _resumed(trials, before):
                 display.note(resumed)
             if not complete:
-                _tune(trials, objective, options, stop, kept, display)
+                with set_up(study_file, kept, stop, display.note):
+                    _tune(trials, objective, workers or 1, executor, stop, kept, display)
             if not trials.seconds_left(after := opened.state()):
                 display.note(
                     f"the budget of {study_file.study.budget} is over after {after.finished} of "
@@ -188,14 +179,17 @@ def _has_its_rounds(study_file: StudyFile, rounds: int | None) -> bool:
 def _tune(
     trials: StudyTrials,
     objective: Objective,
-    options: list[dict[str, str]],
+    workers: int,
+    executor: str,
     stop: Stop,
     kept: KeptProcesses,
     display: Observer,
 ) -> None:
-    with set_up(trials.study_file, kept, stop, display.note):
-        if options == [{}]:
-            tune(trials, objective, stop, display)
-        else:
-            objective.close()  # each worker has its own
-            tune_with_workers(trials, options, stop, kept, display)
+    if workers > 1 or executor:
+        objective.close()  # each worker has its own
+    if workers > 1:
+        tune_with_workers(trials, workers, executor, stop, kept, display)
+        return
+    if executor:
+        objective = ExecutorObjective(trials.study_file, executor, trials.run)
+    tune(trials, objective, stop, display)
