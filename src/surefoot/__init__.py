@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from surefoot.risks import CVaR as CVaR
     from surefoot.risks import Mean as Mean
     from surefoot.risks import VaR as VaR
-    from surefoot.risks import WeightedVaR as WeightedVaR
     from surefoot.risks import WorstCase as WorstCase
     from surefoot.spaces import Arms as Arms
     from surefoot.spaces import Box as Box
@@ -80,7 +79,7 @@ _NAMES = {
         "RandomFourier",
     ),
     "optimizer": ("Optimizer",),
-    "risks": ("CVaR", "Mean", "VaR", "WeightedVaR", "WorstCase"),
+    "risks": ("CVaR", "Mean", "VaR", "WorstCase"),
     "spaces": ("Arms", "Box", "ContinuousEnvironment", "Fidelity", "FiniteEnvironment", "Joint"),
     "tails": ("Moment",),
     "types": (

@@ -99,7 +99,6 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
 RISKS: dict[str, Callable[[], Any]] = {
     "var": lambda: sf.VaR(0.3),
     "cvar": lambda: sf.CVaR(0.4),
-    "levels": lambda: sf.WeightedVaR([0.2, 0.6], [1.0, 2.0]),
     "worst": sf.WorstCase,
     "mean": sf.Mean,
 }
