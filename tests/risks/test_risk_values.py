@@ -168,7 +168,7 @@ class TestProperties:
                 assert bool((found <= values.amax(-1) + room).all())
                 moved = risk(factor * values + shift, weights)
                 torch.testing.assert_close(moved, factor * found + shift, rtol=1e-9, atol=room)
-            mean, var, cvar, worst, _ = (risk(values, weights) for risk in case.risks)
+            mean, var, cvar, worst = (risk(values, weights) for risk in case.risks)
             assert bool((worst <= cvar + room).all())
             assert bool((cvar <= var + room).all())
             assert bool((cvar <= mean + room).all())
