@@ -183,5 +183,5 @@ def test_an_absent_package_of_a_module_of_surefoot_is_no_matter_of_extras() -> N
 
 def test_development_has_all_extras_that_its_checks_need() -> None:
     extras = Requirement(next(each for each in EXTRAS["dev"] if each.startswith("surefoot"))).extras
-    assert extras >= {"botorch", "tune", "parquet", "dask"}
+    assert extras >= {"botorch", "tune", "parquet"}
     assert "surefoot[optuna]" in EXTRAS["tune"]

@@ -38,7 +38,7 @@ def imported(folder: Path) -> set[str]:
 def test_every_direct_dependency_is_declared() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    used_by = ("optuna", "tune", "parquet", "mcp", "botorch", "sklearn", "dask", "ray")
+    used_by = ("optuna", "tune", "parquet", "mcp", "botorch", "sklearn")
     listed = [*project["dependencies"], *(each for name in used_by for each in extras[name])]
     declared = {re.split(r"[<>=\[]", each)[0] for each in listed}
     optional = {"matplotlib"}  # for `surefoot diagnose --plot tails.png`, which says so

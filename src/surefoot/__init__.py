@@ -35,10 +35,8 @@ if TYPE_CHECKING:
     from surefoot.features import RandomFourier as RandomFourier
     from surefoot.optimizer import Optimizer as Optimizer
     from surefoot.risks import CVaR as CVaR
-    from surefoot.risks import DistributionallyRobust as DistributionallyRobust
     from surefoot.risks import Mean as Mean
     from surefoot.risks import VaR as VaR
-    from surefoot.risks import WeightedVaR as WeightedVaR
     from surefoot.risks import WorstCase as WorstCase
     from surefoot.spaces import Arms as Arms
     from surefoot.spaces import Box as Box
@@ -81,7 +79,7 @@ _NAMES = {
         "RandomFourier",
     ),
     "optimizer": ("Optimizer",),
-    "risks": ("CVaR", "DistributionallyRobust", "Mean", "VaR", "WeightedVaR", "WorstCase"),
+    "risks": ("CVaR", "Mean", "VaR", "WorstCase"),
     "spaces": ("Arms", "Box", "ContinuousEnvironment", "Fidelity", "FiniteEnvironment", "Joint"),
     "tails": ("Moment",),
     "types": (

@@ -19,14 +19,6 @@ with extra("tune"):
     import typer
 
     from surefoot._commands import ask_tell, init, judge
-    from surefoot._commands.following import (
-        LogOption,
-        OnTrialOption,
-        PageOption,
-        WatchOption,
-        followers,
-        watch_page,
-    )
     from surefoot._commands.terminal import (
         GivenOption,
         StudyArgument,
@@ -97,25 +89,26 @@ def tune(
         int | None,
         whole(
             1,
-            "Configurations to measure at the same time, at most 256; by default 1, or one on each "
-            "worker of a cluster.",
+            "Configurations to measure at the same time, at most 256; by default 1.",
             most=256,
             show_default=False,
         ),
     ] = None,
-    backend: Annotated[
+    executor: Annotated[
         str,
         typer.Option(
-            metavar="TEXT",
-            help="Where to measure: local, or an existing cluster, dask://HOST:PORT, "
-            "ray://HOST:PORT or ray.",
+            metavar="MODULE:NAME",
+            help="Measure by the concurrent.futures.Executor that this function beside the study "
+            "file returns, such as that of a cluster.",
+            show_default=False,
         ),
-    ] = "local",
+    ] = "",
     given: GivenOption = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress, only errors.")] = False,
-    page: PageOption = None,
-    log: LogOption = None,
-    on_trial: OnTrialOption = None,
+    log: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Append a line of JSON for each event to this file."),
+    ] = None,
 ) -> None:
     """Measure configurations; resume a stopped study.
 
@@ -127,14 +120,13 @@ def tune(
         from surefoot.tune import run
         from surefoot.tune.display import rounds_text
 
-        others = followers(study, page, log, on_trial)
         outcome = run(
             study,
             rounds=rounds,
             workers=workers,
-            backend=backend,
+            executor=executor,
             quiet=quiet,
-            followers=others,
+            log=log,
             given=given_texts(given),
         )
         summary = outcome.summary
@@ -217,7 +209,6 @@ def recommend(
       trials, failed       number of finished trials, and of failed ones
       defaults             the comparison with the defaults, if there are any, and
                            the constraints that these do not satisfy (doubtful)
-      present              the value at the level of the latest rounds, in a study with pairs
       feasible             whether all constraints hold with their confidence
       feasibility          how probable that is; null before each has a measurement
       unmeasured           the constraints that have no measurement yet
@@ -269,8 +260,6 @@ def recommend(
                 if opened.study_file.constraints:
                     told["doubtful"] = constraints_as_json(against.doubtful)
                 content["defaults"] = told
-            if summary.present is not None:
-                content["present"] = summary.present
             content["warnings"] = list(summary.warnings)
             content["effects"] = list(summary.effects)
             content["failures"] = list(summary.failures)
@@ -372,17 +361,26 @@ def report(
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="FILE", help="The HTML file to write.")
     ] = Path("report.html"),
-    watch: WatchOption = False,
+    watch: Annotated[
+        bool,
+        typer.Option(
+            "--watch",
+            help="Rewrite it whenever a trial has ended, until the study has all its rounds; the "
+            "page reloads itself.",
+        ),
+    ] = False,
 ) -> None:
     """Write a report as one HTML page."""
     with one_line_errors():
-        if watch:
-            watch_page(study, output)
-            return
         from surefoot.tune.report import write_report
+        from surefoot.tune.report.watching import watched
 
-        write_report(study, output)
-        _say(f"wrote {output}")
+        if not watch:
+            write_report(study, output)
+            _say(f"wrote {output}")
+            return
+        for state in watched(study, output):
+            _say(f"wrote {output} after {state.finished} rounds")
 
 
 @app.command()
@@ -582,7 +580,7 @@ def _show(summary: Summary, verdict: str = "") -> None:
         value, low, high = estimate_texts(best.value, *summary.interval)
         interval = f"(95 % credible interval {low} to {high})"
     named = "Recommended" if best.feasible else "No feasible configuration yet; nearest"
-    known = summary.paired or f"with {what} {units.of_value(value)} {interval}"
+    known = f"with {what} {units.of_value(value)} {interval}"
     if summary.front is not None:
         known = f"with {summary.front.value}"
     _say(f"{named}, {known}:")
@@ -596,9 +594,7 @@ def _show(summary: Summary, verdict: str = "") -> None:
     if verdict:
         _say(verdict)
     if summary.defaults is not None:
-        against = _against(summary.defaults, best.params, units)
-        if text := summary.defaults.limits if summary.paired else against:
-            _say(text)
+        _say(_against(summary.defaults, best.params, units))
     if summary.front is not None:
         _say("\n".join(summary.front.lines))
     for text in (*summary.effects, *summary.failures):

@@ -13,7 +13,6 @@ from torch.distributions import Uniform
 
 import surefoot as sf
 from surefoot import acquisition
-from surefoot.acquisition.neural_surrogate import Surrogate
 from surefoot.algorithms import gp_ucb, robust_ucb
 from surefoot.hyperparameters import GivenHyperparameters, HyperparameterFit
 from surefoot.integrations.optuna import StudyEnvironment, SurefootSampler
@@ -157,10 +156,6 @@ CASES: dict[str, tuple[Call, st.SearchStrategy]] = {
         st.one_of(not_numbers, st.sampled_from([sf.PivotedCholesky, sf.LeverageSampling])),
     ),
     "score_policy-score": (acquisition.ScorePolicy, not_policies),
-    "surrogate_bound-surrogate": (
-        lambda v: acquisition.SurrogateBound(surrogate=v),
-        st.one_of(not_numbers, st.just(Surrogate)),
-    ),
     "sampler-constraints": (
         lambda v: SurefootSampler(constraints=v),
         st.sampled_from([3, "p99", {"p99": 3.0}, {1: sf.Constraint(maximum=1.0)}]),

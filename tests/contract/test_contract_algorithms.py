@@ -69,15 +69,10 @@ RUNS: dict[str, Callable[..., sf.Optimizer]] = {
     "bkb": partial(sf.algorithms.bkb, arms(), KERNEL, noise=0.1, oversampling=3.0),
     "bkb in a box": partial(sf.algorithms.bkb, box(), KERNEL, noise=0.1, oversampling=3.0),
     "bbkb": partial(sf.algorithms.bbkb, arms(), KERNEL, noise=0.1, oversampling=3.0),
-    "ada-bkb": partial(sf.algorithms.ada_bkb, box(), KERNEL, noise=0.1, norm_bound=2.0),
     "v-ucb": partial(sf.algorithms.v_ucb, joint(), SMOOTH, level=0.3, **PROVED),
     "v-ucb on arms": partial(sf.algorithms.v_ucb, paired(), SMOOTH, level=0.3, ridge=0.1),
     "v-ucb, a density": partial(sf.algorithms.v_ucb, density(), SMOOTH, level=0.3, ridge=0.1),
-    "v-ucb, surrogates": partial(
-        sf.algorithms.v_ucb, density(), SMOOTH, level=0.3, ridge=0.1, search="surrogate"
-    ),
     "v-ucb, fitted": partial(sf.algorithms.v_ucb, joint(), level=0.3, initial=3),
-    "v-ucb, two levels": partial(sf.algorithms.v_ucb, joint(), SMOOTH, level=[0.2, 0.6], ridge=0.1),
     "stable-opt": partial(sf.algorithms.stable_opt, joint(), SMOOTH, ridge=0.1),
     "cvar-ucb": partial(sf.algorithms.cvar_ucb, joint(), SMOOTH, level=0.3, ridge=0.1),
     "cvar-ts": partial(sf.algorithms.cvar_ts, joint(), SMOOTH, level=0.3, ridge=0.1),

@@ -2,11 +2,18 @@
 
 import copy
 import gc
-import importlib.util
 import os
 import pickle
 import signal
 from collections.abc import Callable
+from concurrent.futures import (
+    BrokenExecutor,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+)
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +21,8 @@ import numpy as np
 import pytest
 
 import surefoot as sf
-from surefoot._internal import extras
 from surefoot.features import exact
-from surefoot.regression import shards
+from surefoot.regression import shard_workers, shards
 from surefoot.regression.shard import Command
 from surefoot.regression.shard_workers import LocalWorkers, Lost
 
@@ -116,14 +122,14 @@ def _some(step: int) -> list[int] | None:
 @pytest.mark.parametrize("features", FEATURES)
 def test_choices_are_those_of_one_table(features: str) -> None:
     make = FEATURES[features]
-    parts = optimizer(sf.spaces.Sharded(3, "local"), features=make())
+    parts = optimizer(sf.spaces.Sharded(3), features=make())
     assert played(parts) == played(optimizer(WHOLE, features=make()))
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_choices_of_an_estimator_are_those_of_one_table(estimator: str) -> None:
     make, features = ESTIMATORS[estimator], sf.Dictionary(POINTS[:20])
-    parts = optimizer(sf.spaces.Sharded(3, "local"), features=features, estimator=make())
+    parts = optimizer(sf.spaces.Sharded(3), features=features, estimator=make())
     assert played(parts) == played(optimizer(WHOLE, features=features, estimator=make()))
 
 
@@ -134,7 +140,7 @@ def test_lost_workers_change_no_choice(
 ) -> None:
     monkeypatch.setattr(shards, "workers_of", lambda *_: UnreliableWorkers(every))
     make = FEATURES[features]
-    parts = optimizer(sf.spaces.Sharded(3, "local"), features=make())
+    parts = optimizer(sf.spaces.Sharded(3), features=make())
     assert played(parts) == played(optimizer(WHOLE, features=make()))
     assert _shards(parts).losses > 5
 
@@ -145,7 +151,7 @@ def test_messages_do_not_grow_with_the_arms(features: str, monkeypatch: pytest.M
     monkeypatch.setattr(shards, "workers_of", lambda *_: workers)
     points = np.concatenate([POINTS, np.random.default_rng(1).random((10_000, 2))])
     make = FEATURES[features]
-    run = optimizer(sf.spaces.Sharded(2, "local"), points=points, features=make())
+    run = optimizer(sf.spaces.Sharded(2), points=points, features=make())
     for step in range(4):
         for query in run.ask_batch(2):
             run.tell(query, value(query.arm % NUMBER, step))  # type: ignore[operator]
@@ -156,7 +162,7 @@ def test_messages_do_not_grow_with_the_arms(features: str, monkeypatch: pytest.M
 
 def test_workers_that_are_always_lost_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shards, "workers_of", lambda *_: UnreliableWorkers(1))
-    run = optimizer(sf.spaces.Sharded(2, "local"), features=sf.Dictionary(POINTS[:5]))
+    run = optimizer(sf.spaces.Sharded(2), features=sf.Dictionary(POINTS[:5]))
     run.tell(run.ask(), 0.0)
     with pytest.raises(sf.InvalidInput, match=r"workers \[0, 1\] of 2 were lost 5 times"):
         run.ask()
@@ -173,7 +179,7 @@ def _shards(run: sf.Optimizer) -> shards.Shards:
 
 @pytest.mark.parametrize("features", ["exact", "adaptive"])
 def test_a_saved_run_goes_on_in_new_workers(features: str, tmp_path: Path) -> None:
-    run = optimizer(sf.spaces.Sharded(2, "local"), features=FEATURES[features]())
+    run = optimizer(sf.spaces.Sharded(2), features=FEATURES[features]())
     played(run, 8)
     run.save(tmp_path / "run")
     again = sf.Optimizer.load(tmp_path / "run")
@@ -181,7 +187,7 @@ def test_a_saved_run_goes_on_in_new_workers(features: str, tmp_path: Path) -> No
     assert played(again, 8, 8) == played(run, 8, 8)
 
 
-@pytest.mark.parametrize("storage", [sf.spaces.Sharded(2, "local"), sf.spaces.InFile()], ids=str)
+@pytest.mark.parametrize("storage", [sf.spaces.Sharded(2), sf.spaces.InFile()], ids=str)
 @pytest.mark.parametrize("features", ["exact", "adaptive"])
 def test_a_copy_goes_on_by_itself(features: str, storage: Any) -> None:
     run = optimizer(storage, features=FEATURES[features]())
@@ -195,9 +201,7 @@ def test_a_copy_goes_on_by_itself(features: str, storage: Any) -> None:
 
 def test_former_beliefs_remain_what_they_were() -> None:
     features = sf.Nystrom(sf.LeverageSampling(2.0))
-    run, plain = (
-        optimizer(one, features=features) for one in (sf.spaces.Sharded(2, "local"), WHOLE)
-    )
+    run, plain = (optimizer(one, features=features) for one in (sf.spaces.Sharded(2), WHOLE))
     played(run, 10), played(plain, 10)
     before, expected = run.belief(), plain.belief()
     played(run, 10)
@@ -207,7 +211,7 @@ def test_former_beliefs_remain_what_they_were() -> None:
 
 
 def test_workers_forget_what_nothing_refers_to() -> None:
-    run = optimizer(sf.spaces.Sharded(2, "local"), features=FEATURES["every round"]())
+    run = optimizer(sf.spaces.Sharded(2), features=FEATURES["every round"]())
     played(run, 15)
     gc.collect()
     run.tell(run.ask(), 0.0), run.ask()
@@ -215,7 +219,7 @@ def test_workers_forget_what_nothing_refers_to() -> None:
 
 
 def test_single_precision_parts_choose_alike() -> None:
-    storage = sf.spaces.Sharded(2, "local", sf.spaces.InMemory("float32"))
+    storage = sf.spaces.Sharded(2, storage=sf.spaces.InMemory("float32"))
     features = sf.Dictionary(POINTS[:20])
     assert played(optimizer(storage, features=features)) == played(
         optimizer(WHOLE, features=features)
@@ -224,7 +228,7 @@ def test_single_precision_parts_choose_alike() -> None:
 
 class TestIsRefused:
     def test_what_needs_all_arms(self) -> None:
-        parts = sf.spaces.Sharded(2, "local")
+        parts = sf.spaces.Sharded(2)
         for given in (
             {"policy": sf.acquisition.ThompsonSampling()},
             {"policy": lambda belief, generator: belief.mean},
@@ -236,49 +240,107 @@ class TestIsRefused:
                 optimizer(parts, **given)
 
     def test_a_failed_point(self) -> None:
-        run = optimizer(sf.spaces.Sharded(2, "local"))
+        run = optimizer(sf.spaces.Sharded(2))
         run.tell(run.ask(), 0.0)
         run.forget(run.ask())
         with pytest.raises(sf.InvalidInput, match="failed points"):
             run.ask()
 
     def test_arms_of_an_environment(self) -> None:
-        arms = sf.Arms(POINTS, storage=sf.spaces.Sharded(2, "local"))
+        arms = sf.Arms(POINTS, storage=sf.spaces.Sharded(2))
         with pytest.raises(sf.InvalidInput, match="`Sharded`"):
             sf.Joint(arms, sf.FiniteEnvironment([[0.0], [1.0]]))
 
-    def test_a_backend_that_is_not_installed(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(extras, "find_spec", lambda package: None)
-        for backend in ("ray", "ray://host:1", "dask"):
-            name = backend.partition(":")[0]
-            with pytest.raises(sf.NotInstalled, match=rf"pip install 'surefoot\[{name}\]'"):
-                sf.spaces.Sharded(2, backend)
+    @pytest.mark.parametrize(
+        "executors", ["dask", 3, ThreadPoolExecutor(1)], ids=["a name", "a number", "an executor"]
+    )
+    def test_what_makes_no_executor(self, executors: Any) -> None:
+        with pytest.raises(sf.InvalidInput, match=r"`executors` is .*, expected a function"):
+            sf.spaces.Sharded(2, executors)
 
-    @pytest.mark.parametrize("backend", ["spark", "ray:", "ray://", "", 3])
-    def test_another_backend(self, backend: Any) -> None:
-        with pytest.raises(sf.InvalidInput, match="expected ray, "):
-            sf.spaces.Sharded(2, backend)
+
+def thread(number: int) -> Executor:
+    return ThreadPoolExecutor(1)
+
+
+class Forgetful(ThreadPoolExecutor):
+    """An executor whose process is another one, or that breaks, every few tasks."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+        self.tasks = 0
+
+    def submit(self, function: Any, *arguments: Any) -> Future:
+        self.tasks += 1
+        if self.tasks % 5 == 0:
+            shard_workers._parts.clear()
+        if self.tasks % 7 == 0:
+            raise BrokenExecutor
+        return super().submit(function, *arguments)
+
+
+@pytest.mark.parametrize("features", FEATURES)
+def test_choices_of_executors_are_those_of_one_table(features: str) -> None:
+    make = FEATURES[features]
+    parts = optimizer(sf.spaces.Sharded(3, thread), features=make())
+    assert played(parts) == played(optimizer(WHOLE, features=make()))
+    assert _shards(parts).losses == 0
+
+
+@pytest.mark.parametrize("features", ["exact", "adaptive"])
+def test_executors_that_forget_or_break_change_no_choice(features: str) -> None:
+    made: list[Forgetful] = []
+    storage = sf.spaces.Sharded(3, lambda number: made.append(Forgetful()) or made[-1])
+    parts = optimizer(storage, features=FEATURES[features]())
+    assert played(parts) == played(optimizer(WHOLE, features=FEATURES[features]()))
+    assert _shards(parts).losses == len(made) - 3 > 5
+
+
+def test_a_part_is_forgotten_with_its_run() -> None:
+    made: list[ThreadPoolExecutor] = []
+    storage = sf.spaces.Sharded(2, lambda number: made.append(ThreadPoolExecutor(1)) or made[-1])
+    before, run = {*shard_workers._parts}, optimizer(storage)
+    run.tell(run.ask(), 0.0)
+    run.ask()
+    parts = {*shard_workers._parts} - before
+    assert len(parts) == 2
+    del run
+    gc.collect()
+    for one in made:
+        one.shutdown()
+    assert not parts & {*shard_workers._parts}
+
+
+def test_an_error_in_a_part_is_raised_as_it_is() -> None:
+    run = optimizer(sf.spaces.Sharded(2, thread))
+    run.tell(run.ask(), 0.0)
+    with pytest.raises(AttributeError, match="no_command"):
+        _shards(run).ask(("no_command",), [])
+
+
+def test_a_saved_run_of_executors_is_loaded_with_its_space(tmp_path: Path) -> None:
+    run = optimizer(sf.spaces.Sharded(2, thread))
+    played(run, 4)
+    run.save(tmp_path / "run")
+    with pytest.raises(sf.InvalidInput, match="pass it again"):
+        sf.Optimizer.load(tmp_path / "run")
+    again = sf.Optimizer.load(tmp_path / "run", space=run.space)
+    assert played(again, 4, 4) == played(run, 4, 4)
+
+
+def process(number: int) -> Executor:
+    return ProcessPoolExecutor(1, get_context("spawn"))
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("backend", ["ray", "dask"])
 @pytest.mark.parametrize("features", ["exact", "adaptive"])
-def test_a_worker_that_is_killed_is_replaced(features: str, backend: str) -> None:
-    if importlib.util.find_spec({"ray": "ray", "dask": "distributed"}[backend]) is None:
-        pytest.skip(f"{backend} is not installed")
+def test_a_process_that_is_killed_is_replaced(features: str) -> None:
     run, plain = (
         optimizer(one, features=FEATURES[features]())
-        for one in (sf.spaces.Sharded(2, backend), WHOLE)
+        for one in (sf.spaces.Sharded(2, process), WHOLE)
     )
     assert played(run, 6) == played(plain, 6)
     shards = _shards(run)
-    if backend == "ray":
-        import ray
-
-        ray.kill(shards._running[0])
-    else:
-        client: Any = shards._workers
-        pids = client._client.run(os.getpid)
-        os.kill(next(iter(pids.values())), signal.SIGKILL)
+    os.kill(shards._running[0]._executor.submit(os.getpid).result(), signal.SIGKILL)
     assert played(run, 6, 6) == played(plain, 6, 6)
     assert shards.losses >= 1

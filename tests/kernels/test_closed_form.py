@@ -74,7 +74,6 @@ def test_a_scale_kernel_of_gpytorch_is_known_as_well():
     assert kernels.to_recipe(theirs) == kernels.to_recipe(ours)
     assert closed_form(theirs) is not None
     assert torch.equal(kernels.block(theirs, x, x), kernels.block(ours, x, x))
-    assert torch.equal(*(kernels.radial_lengthscales(one, 2) for one in (theirs, ours)))
     assert ours.batch_shape == theirs.batch_shape == torch.Size([])
     batch = gpytorch.kernels.RBFKernel(batch_shape=torch.Size([3])).double()
     scaled = kernels.scaled(batch, 2.0)

@@ -127,12 +127,6 @@ def test_a_rule_that_is_a_function_is_passed_again(tmp_path):
     assert loaded.ask().params == optimizer.ask().params
 
 
-def test_an_adaptive_partition_refuses_rules():
-    policy = sf.acquisition.AdaptivePartition(KERNEL, norm_bound=1.0)
-    with pytest.raises(InvalidInput, match="without constraints between them"):
-        sf.Optimizer(UNIT, KERNEL, policy=policy)
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize(

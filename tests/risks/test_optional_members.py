@@ -10,7 +10,7 @@ from torch import Tensor
 import surefoot as sf
 from surefoot.risks import support_only
 
-KINDS = [sf.risks.Mean(), sf.VaR(0.3), sf.CVaR(0.3), sf.WeightedVaR([0.1, 0.5]), sf.WorstCase()]
+KINDS = [sf.risks.Mean(), sf.VaR(0.3), sf.CVaR(0.3), sf.WorstCase()]
 
 
 @dataclass(frozen=True)

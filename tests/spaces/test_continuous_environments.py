@@ -1,19 +1,14 @@
-"""Environments with a density, through the optimiser: their ends, their extremes, both searches."""
-
-from pathlib import Path
+"""Environments with a density, through the optimiser: their ends, their extremes."""
 
 import pytest
 import torch
 from torch.distributions import Beta, Dirichlet, LogNormal, Normal, Uniform
 
 import surefoot as sf
-from surefoot.acquisition import SurrogateBound
-from surefoot.acquisition.neural_surrogate import Surrogate
 from surefoot.spaces.environments import truncated_normal
 
 LINE = sf.Box([0.0], [1.0])
 KERNEL = sf.kernels.squared_exponential([0.3, 0.3])
-QUICK = SurrogateBound(starts=2, surrogate=Surrogate(fit_steps=10, climb_steps=5, balls=1))
 
 
 def value(query: sf.Query) -> float:
@@ -117,45 +112,3 @@ def test_the_worst_case_stays_within_a_support_that_is_no_box() -> None:
         assert sum(row[1:]) == pytest.approx(1.0)
     values, _ = simplex.values(64, torch.Generator().manual_seed(0), spread=True)
     assert values.sum(-1).tolist() == pytest.approx([1.0] * len(values))
-
-
-class TestSurrogate:
-    SPACE = sf.Joint(LINE, sf.ContinuousEnvironment(truncated_normal(0.5, 0.2, 0.0, 1.0)))
-
-    def optimizer(self, lacing: str = "prob") -> sf.Optimizer:
-        policy = SurrogateBound(lacing, starts=QUICK.starts, surrogate=QUICK.surrogate)
-        risk = sf.VaR(0.2)
-        return sf.Optimizer(self.SPACE, KERNEL, risk=risk, policy=policy, ridge=0.01, seed=3)
-
-    @pytest.mark.long
-    @pytest.mark.parametrize("lacing", ["prob", "unif"])
-    def test_it_asks_within_the_space_and_the_same_again_also_when_loaded(
-        self, lacing: str, tmp_path: Path
-    ) -> None:
-        optimizer = self.optimizer(lacing)
-        asked = play(optimizer, 1)
-        optimizer.save(tmp_path / "run")
-        asked += play(optimizer, 1)
-        assert all(0.0 <= coordinate <= 1.0 for row in asked for coordinate in row)
-        loaded = sf.Optimizer.load(tmp_path / "run", space=self.SPACE)
-        assert loaded.policy == optimizer.policy
-        assert play(loaded, 1) == asked[1:]
-        assert play(self.optimizer(lacing), 2) == asked
-
-    def test_by_name(self) -> None:
-        named = sf.algorithms.v_ucb(self.SPACE, KERNEL, level=0.2, search="surrogate")
-        assert named.policy == SurrogateBound()
-        as_authors = SurrogateBound("unif", starts=50)
-        given = sf.algorithms.v_ucb(self.SPACE, KERNEL, level=0.2, search=as_authors)
-        assert given.policy is as_authors
-
-    def test_it_says_what_it_is_not_for(self) -> None:
-        finite = sf.Joint(LINE, sf.FiniteEnvironment([0.0, 1.0]))
-        arms = sf.Joint(sf.Arms([[0.0], [1.0]]), self.SPACE.environment)
-        for space in (finite, arms):
-            with pytest.raises(sf.InvalidInput, match="quantiles"):
-                sf.algorithms.v_ucb(space, KERNEL, level=0.2, search="surrogate")
-        with pytest.raises(sf.InvalidInput, match="quantiles"):
-            sf.Optimizer(self.SPACE, KERNEL, risk=sf.CVaR(0.2), policy=QUICK)
-        with pytest.raises(sf.InvalidInput, match="'surrogate'"):
-            sf.algorithms.v_ucb(self.SPACE, KERNEL, level=0.2, search="nets")  # type: ignore[arg-type]

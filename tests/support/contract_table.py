@@ -99,10 +99,8 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
 RISKS: dict[str, Callable[[], Any]] = {
     "var": lambda: sf.VaR(0.3),
     "cvar": lambda: sf.CVaR(0.4),
-    "levels": lambda: sf.WeightedVaR([0.2, 0.6], [1.0, 2.0]),
     "worst": sf.WorstCase,
     "mean": sf.Mean,
-    "robust": lambda: sf.DistributionallyRobust(0.3),
 }
 BATCHES = (1, 3)
 POLICIES: dict[str, Callable[[], Any]] = {

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reference import risk as reference
-from surefoot.risks import CVaR, Mean, Risk, VaR, WeightedVaR, WorstCase
+from surefoot.risks import CVaR, Mean, Risk, VaR, WorstCase
 from surefoot.spaces import FiniteEnvironment
 
 seeds = given(seed=st.integers(0, 2**32 - 1))
@@ -41,9 +41,6 @@ class Case:
             VaR(float(level)): reference.var(values, masses, level),
             CVaR(float(level)): reference.cvar(values, masses, level),
             WorstCase(): reference.worst_case(values, masses),
-            WeightedVaR((float(level / 2), float(level)), (1.0, 3.0)): 0.25
-            * reference.var(values, masses, level / 2)
-            + 0.75 * reference.var(values, masses, level),
         }
 
     def bounds(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:

@@ -144,7 +144,6 @@ BOXES: dict[str, Subject] = {
     "robust_ucb": Subject(in_box(algorithms.robust_ucb), fresh=1e-5, searches=True),
     "bkb": Subject(in_box(algorithms.bkb, **BUDGET), searches=True),
     "bbkb": Subject(in_box(algorithms.bbkb, **BUDGET), searches=True),
-    "ada_bkb": Subject(in_box(algorithms.ada_bkb, norm_bound=0.5, **BUDGET)),
 }
 LEARNT: dict[str, Subject] = {
     "arms": Subject(learnt(lambda: sf.Arms(PLANE), initial=3)),

@@ -246,7 +246,7 @@ def test_runs_in_another_declared_unit_are_of_another_comparison(write_study):
     assert found == [identity(unit) for unit in units]
 
 
-NOT_RECORDED = {"left_behind", "beside"}  # which no decision and no message needs
+NOT_RECORDED = {"left_behind"}  # which no decision and no message needs
 
 
 def test_whatever_a_run_reports_is_recorded_and_read_again(write_study):

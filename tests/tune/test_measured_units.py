@@ -17,7 +17,6 @@ from surefoot.tune import StudyFile, StudyFileError
 from surefoot.tune.ask_tell.told_values import result_of
 from surefoot.tune.check import check
 from surefoot.tune.definition.value_name import ValueName
-from surefoot.tune.measuring.beside import Companion
 from surefoot.tune.measuring.measured_units import declared_units, in_study_units
 from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement, outcome
 from surefoot.tune.measuring.observed_constraints import check_constraints, printed_constraints
@@ -30,7 +29,7 @@ from surefoot.tune.study.compatibility import recorded_units
 from surefoot.tune.study.model_checks import contradictions
 from surefoot.tune.study.opened_study import create_study, open_study
 from surefoot.tune.study.study_import import import_study
-from surefoot.tune.study.trial_attributes import BESIDE, PAIR, UNITS, study_units
+from surefoot.tune.study.trial_attributes import UNITS, study_units
 from surefoot.tune.study.trial_units import attributes_in_units
 from surefoot.tune.study.trials import StudyTrials
 from surefoot.tune.workers.worker_loop import TooManyFailures, UnclearMeasurement, tune
@@ -260,7 +259,7 @@ def test_a_number_is_in_the_unit_of_the_study_wherever_it_comes_in(
 
 
 @pytest.mark.parametrize(("unit", "declared", "size"), FAMILIES)
-def test_errors_samples_and_companions_are_converted_too(unit, declared, size):
+def test_errors_and_samples_are_converted_too(unit, declared, size):
     number = printed_value(f"900 {declared} ± 1.5 {unit}")
     assert number.sem == pytest.approx(1.5 * size)
     values = printed_value(f'{{"v": ["3 {declared}", "1.5 {unit}"]}}', ValueName("v"))
@@ -268,11 +267,6 @@ def test_errors_samples_and_companions_are_converted_too(unit, declared, size):
     race = Race(1.0 * size, maximize=False, unit=declared)
     assert race.ends(f"samples: {', '.join([f'1.5 {unit}'] * 40)}\n")
     assert not race.ends(f"samples: {', '.join([f'0.5 {unit}'] * 40)}\n")
-    companion = Companion({}, 1.0, "ba")
-    both = Scripted([printed(1.5, plain(unit)), printed(3.0, declared)])
-    result = companion.measure(both, {}, Stop())
-    assert result.beside[0].value == pytest.approx(1.5 * size, rel=1e-14)
-    assert result.beside[0].units == result.units
 
 
 @pytest.mark.parametrize(
@@ -432,13 +426,10 @@ def test_an_import_is_converted_to_the_unit_of_the_study(write_study, tmp_path, 
 
 
 def test_all_that_is_recorded_of_a_trial_is_converted():
-    companion = Companion({"a": 1}, 4.0, "a", (5.0,))
     given = {
         STANDARD_ERROR: 2.0,
         CONSTRAINTS: {"p99": 3.0, "mem": 7.0},
         STANDARD_ERRORS: {"p99": 0.5},
-        PAIR: {"value": 6.0, "companion": [8.0]},
-        BESIDE: companion.as_dict(),
         "failure": "x",
     }
     found = attributes_in_units(given, {VALUE: 1000.0, "p99": 10.0})
@@ -446,8 +437,6 @@ def test_all_that_is_recorded_of_a_trial_is_converted():
         STANDARD_ERROR: 2000.0,
         CONSTRAINTS: {"p99": 30.0, "mem": 7.0},
         STANDARD_ERRORS: {"p99": 5.0},
-        PAIR: {"value": 6000.0, "companion": [8000.0]},
-        BESIDE: Companion({"a": 1}, 4000.0, "a", (5000.0,)).as_dict(),
         "failure": "x",
     }
 

@@ -12,12 +12,10 @@ TABLES = {  # of each scheme
     "[fidelity]": "[fidelity]\nseconds = { levels = [5, 120], cost = [5, 120] }",
     "[objectives]": '[objectives]\nlatency = { direction = "minimize" }\n'
     'memory = { direction = "minimize" }',
-    "[pairing]": '[pairing]\nwith = "incumbent"',
 }
 LINES = {  # that write a key of a file
     "confirm": "[confirm]\nshare = 0.1",
     "repeats": "[repeats]\nmost = 2",
-    "pairing": TABLES["[pairing]"],
     "stop": "[stop]\ngain = 0.1",
     "prior": '[prior]\nfrom = "old.db"',
     "environment": "[environment]\nload = { values = [1, 2] }",
@@ -27,7 +25,6 @@ LINES = {  # that write a key of a file
 }
 WITHIN = {  # keys of tables that every file has
     "study.safe": "safe = true",
-    "study.explore": "explore = true",
     "study.direction": 'direction = "minimize"',
     "objective.log": "log = true",
     "objective.race": "race = true",
@@ -82,7 +79,7 @@ def test_nothing_is_measured_again_where_that_cannot_be_asked_for(tmp_path, sche
     assert (confirm_runs(study_file, 60) > 0) is study_file.scheme.is_replayed
 
 
-@pytest.mark.parametrize("scheme", [one for one in TABLES if one != "[pairing]"])
+@pytest.mark.parametrize("scheme", TABLES)
 def test_all_that_does_not_go_together_is_named_at_once(tmp_path, scheme):
     (path := tmp_path / "study.toml").write_text(_text(scheme))
     tables = [key for key in StudyFile.load(path).scheme.excluded if key in LINES]
@@ -97,7 +94,7 @@ def test_all_that_does_not_go_together_is_named_at_once(tmp_path, scheme):
 
 
 @pytest.mark.parametrize(
-    "key", ["confirm", "repeats", "stop", "prior", "study.safe", "study.explore", "objective.log"]
+    "key", ["confirm", "repeats", "stop", "prior", "study.safe", "objective.log"]
 )
 def test_what_some_schemes_exclude_goes_with_a_single_value(tmp_path, key):
     (path := tmp_path / "study.toml").write_text(_text("", key))

@@ -126,8 +126,7 @@ def driver_error(module: str = "psycopg", *given: object, **attributes: object) 
     [
         (driver_error(sqlstate="57014"), True, False),  # a statement took too long
         (driver_error("psycopg2.errors", pgcode="55P03"), True, False),
-        (driver_error("MySQLdb", 1205, "Lock wait timeout exceeded"), True, False),
-        (driver_error("other", 1205), False, False),
+        (driver_error("MySQLdb", 1205), False, False),
         (driver_error(sqlite_errorcode=sqlite3.SQLITE_BUSY_RECOVERY), True, False),
         (driver_error(sqlite_errorcode=sqlite3.SQLITE_FULL), False, False),
         (driver_error(sqlstate="25P02"), False, True),  # what follows in its transaction

@@ -495,6 +495,12 @@ class TestLock:
         with study_lock.study_lock(locate(StudyFile.load(path)), sleep=lambda _: time.sleep(0.2)):
             assert "waiting for another process" in capfd.readouterr().err
 
+    def test_of_other_servers_no_machine_excludes_another(self, write_study, monkeypatch):
+        path = write_study(("rounds = 8", 'rounds = 8\nstorage = "mysql+pymysql://me@host/db"'))
+        monkeypatch.setattr(server_lock, "_engine", pytest.fail)
+        with study_lock.study_lock(locate(StudyFile.load(path)), sleep=pytest.fail):
+            pass
+
     def test_study_files_of_one_server_share_its_connection(self, write_study, monkeypatch):
         """A process may open a study any number of times; servers limit their connections."""
         path = write_study(("rounds = 8", 'rounds = 8\nstorage = "postgresql://me@once/db"'))

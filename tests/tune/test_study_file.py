@@ -85,10 +85,6 @@ WRONG = [
     (("direction =", "direction"), "not valid TOML"),
     (("[study]", "[study]\nsafe = 1.5"), "study.safe: got 1.5, expected true or false"),
     (
-        ("[study]", "[study]\nsafe = true\nexplore = true"),
-        "study.explore: true beside study.safe = true, expected one of the two",
-    ),
-    (
         ("[study]", "[study]\nsafe = true\ninitial = 5"),
         "study.initial: given beside study.safe = true",
     ),
@@ -150,7 +146,7 @@ def test_every_section_may_be_missing(tmp_path: Path):
         StudyFile.load(path)
 
 
-ON_WITHOUT_A_KEY = {"study", "objective", "parameters", "confirm", "repeats", "pairing"}
+ON_WITHOUT_A_KEY = {"study", "objective", "parameters", "confirm", "repeats"}
 
 
 @pytest.mark.parametrize("table", sorted(Contents.model_fields.keys() - ON_WITHOUT_A_KEY))

@@ -38,7 +38,7 @@ PLAIN = {
     "prior": {"from": "old.db"},
     "require": [{"rule": "i <= f"}],
 }
-PLAIN["study"] |= {"safe": False, "explore": False}
+PLAIN["study"] |= {"safe": False}
 PLAIN["objective"] |= {"teardown": "b", "keep": True, "race": False, "unit": "ms", "log": False}
 PLAIN["objective"] |= {"effects": ["worker"], "estimand": "mean"}
 UNIFORM = {"distribution": "uniform", "low": 0, "high": 1}
@@ -47,7 +47,6 @@ LISTED = {"values": [1, 2], "weights": [0.5, 0.5]}
 RANDOM = {"control": "observed", "u": UNIFORM, "n": NORMAL, "v": LISTED}
 SCHEMES = {
     "plain": {},
-    "pairing": {"pairing": {"with": "auto"}},
     "environment": {"environment": RANDOM, "risk": {"measure": "var", "level": 0.1}},
     "given": {"environment": {"control": "given", "u": {"type": "float", "low": 0, "high": 1}}},
     "fidelity": {"fidelity": {"seconds": {"levels": [1, 2], "cost": [1, 2]}}},

@@ -58,11 +58,6 @@ def test_it_is_the_inverse_of_export(write_study, tmp_path):
     assert import_table(path, tmp_path / "all.csv") == Imported(0, 0, 8, 0)
 
 
-DEFAULTS = (
-    ("log = true }", "log = true, default = 600 }"),
-    ("high = 1 }", "high = 1, default = 0.5 }"),
-    ('"FULL"] }', '"FULL"], default = "OFF" }'),
-)
 KINDS = {
     "values": ("", measurement(2.5, 0.25, sem=0.5, worker="=w1")),
     "constraints": (
@@ -78,7 +73,6 @@ KINDS = {
         'load = { distribution = "uniform", low = 0, high = 1 }\n[risk]\nmeasure = "mean"\n',
         measurement(2.5, 0.25, {"load": 0.125}, sem=0.5),
     ),
-    "pairs": ('[pairing]\nwith = "defaults"\n', measurement(2.5, 0.25, sem=0.5)),
 }
 
 
@@ -86,9 +80,7 @@ KINDS = {
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_column_of_export_comes_back_or_is_named(write_study, tmp_path, kind, ending):
     tables, measurement = KINDS[kind]
-    path = write_study(
-        *(DEFAULTS if kind == "pairs" else ()), ("[parameters]", tables + "[parameters]")
-    )
+    path = write_study(("[parameters]", tables + "[parameters]"))
     if kind == "objectives":
         path.write_text(path.read_text().replace('direction = "minimize"\nrounds', "rounds"))
     script = [measurement, measurement, Failure("=1+1", "", 0.1), measurement, measurement]
@@ -105,7 +97,7 @@ def test_every_column_of_export_comes_back_or_is_named(write_study, tmp_path, ki
     assert all(one["start"] is not None for one in after)
     for name in {*columns} - {*done.ignored, "weight"}:
         assert [one[name] for one in after] == [one[name] for one in before], name
-    assert {*done.ignored} == ({"measured", "beside"} if kind == "pairs" else set())
+    assert not done.ignored
 
 
 def test_rows_of_a_table_keep_the_change_with_time(write_study, tmp_path):

@@ -14,7 +14,7 @@ from surefoot.beliefs import Belief
 from surefoot.regression.observations import Pull
 from surefoot.regression.posterior import FeaturePosterior
 from surefoot.regression.ridge import RidgeFactor
-from surefoot.risks import CVaR, Mean, Risk, VaR, WeightedVaR, WorstCase
+from surefoot.risks import CVaR, Mean, Risk, VaR, WorstCase
 from surefoot.spaces import ContinuousEnvironment, FiniteEnvironment
 from surefoot.spaces.environments import truncated_normal
 from surefoot.types import InvalidInput
@@ -238,9 +238,7 @@ def test_batched_risk_are_the_risks(risk: Risk, number: int) -> None:
         torch.testing.assert_close(found, risk(values, shares), rtol=1e-12, atol=1e-13)
 
 
-@pytest.mark.parametrize(
-    "risk", [Mean(), VaR(0.3), CVaR(0.3), WeightedVaR([0.1, 0.5]), WorstCase()]
-)
+@pytest.mark.parametrize("risk", [Mean(), VaR(0.3), CVaR(0.3), WorstCase()])
 def test_the_risks_are_translation_equivariant(risk: Risk) -> None:
     weights = doubles([0.2, 0.3, 0.5])
     values = doubles([[3.0, -1.0, 2.0], [0.0, 5.0, 1.0]])

@@ -3,12 +3,13 @@
 import pandas as pd
 import pytest
 
-from surefoot.acquisition import ScorePolicy, SurrogateBound
+from surefoot.acquisition import ScorePolicy
 from surefoot.widths import constant, srinivas
 from surefoot_experiments import EXPERIMENTS, Trial, find
 from surefoot_experiments.baselines import ExpectedRisk, RiskKnowledgeGradient
 from surefoot_experiments.harness.departures import departures_table
 from surefoot_experiments.harness.trial import NUMBERS
+from surefoot_experiments.lnso import SurrogateBound
 from surefoot_experiments.papers.risk_runs import order
 from surefoot_experiments.papers.risk_settings import (
     CODE,

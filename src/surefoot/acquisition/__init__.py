@@ -1,18 +1,13 @@
 """Acquisition: policies that choose where to measure next, and what to recommend."""
 
 from surefoot._internal.estimands import Estimand
-from surefoot.acquisition.adaptive_partition import AdaptivePartition
 from surefoot.acquisition.argmax import diverse, maximise
 from surefoot.acquisition.ascent import ascend
-from surefoot.acquisition.forced_exploration import ForcedExploration
 from surefoot.acquisition.gain_per_cost import GainPerCost
-from surefoot.acquisition.gain_per_second import GainPerSecond
 from surefoot.acquisition.guarded import BoundsOf, Guarded
 from surefoot.acquisition.hypervolume_improvement import HypervolumeImprovement
 from surefoot.acquisition.lacing import Lacing
-from surefoot.acquisition.largest_gap import LargestGap
 from surefoot.acquisition.noisy_improvement import NoisyExpectedImprovement
-from surefoot.acquisition.phased_elimination import PhasedElimination
 from surefoot.acquisition.plan import Plan
 from surefoot.acquisition.policy import Policy, ScorePolicy, UpperConfidenceBound
 from surefoot.acquisition.recommendation import By
@@ -20,14 +15,11 @@ from surefoot.acquisition.recorded import Recorded
 from surefoot.acquisition.replication import Instability, Replication
 from surefoot.acquisition.reporting import Reporting
 from surefoot.acquisition.scores import PolicyState, ScoreRule
-from surefoot.acquisition.several_widths import SeveralWidths
-from surefoot.acquisition.surrogate_bound import SurrogateBound
 from surefoot.acquisition.thompson_sampling import ThompsonSampling
 from surefoot.beliefs import Bounds, ConfidenceBounds, Credible, Interval, Score
 from surefoot.regression.posterior import Evaluation
 
 __all__ = [
-    "AdaptivePartition",
     "Bounds",
     "BoundsOf",
     "By",
@@ -35,17 +27,13 @@ __all__ = [
     "Credible",
     "Estimand",
     "Evaluation",
-    "ForcedExploration",
     "GainPerCost",
-    "GainPerSecond",
     "Guarded",
     "HypervolumeImprovement",
     "Instability",
     "Interval",
     "Lacing",
-    "LargestGap",
     "NoisyExpectedImprovement",
-    "PhasedElimination",
     "Plan",
     "Policy",
     "PolicyState",
@@ -55,8 +43,6 @@ __all__ = [
     "Score",
     "ScorePolicy",
     "ScoreRule",
-    "SeveralWidths",
-    "SurrogateBound",
     "ThompsonSampling",
     "UpperConfidenceBound",
     "ascend",

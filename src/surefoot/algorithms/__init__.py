@@ -1,6 +1,5 @@
 """Algorithms by name, each a composition of features, estimator, width and policy."""
 
-from surefoot.algorithms.adaptive_discretization import ada_bkb
 from surefoot.algorithms.budgeted import bbkb, bkb
 from surefoot.algorithms.conditional_value_at_risk import cvar_ts, cvar_ucb
 from surefoot.algorithms.gaussian import gp_ts, gp_ucb
@@ -9,7 +8,6 @@ from surefoot.algorithms.robust import robust_ucb
 from surefoot.algorithms.value_at_risk import stable_opt, v_ucb
 
 __all__ = [
-    "ada_bkb",
     "ata_gp_ucb",
     "bbkb",
     "bkb",

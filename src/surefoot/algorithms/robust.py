@@ -86,8 +86,7 @@ def robust_ucb(
         fidelity: Levels of accuracy, and their costs: each query has one as its `environment`, and
             what is recommended and reported is of the last level.
         policy: Where to measure next; by default `UpperConfidenceBound()`, with `integrated=True`
-            in a box of at most 16 variables, without a kernel and a risk. Where several separate
-            optima are possible, `acquisition.ForcedExploration()`. With a kernel,
+            in a box of at most 16 variables, without a kernel and a risk. With a kernel,
             `acquisition.Guarded` by the bounds of an estimator that has a proof (`BoundsOf`) adds a
             bound on the regret.
         ridge: Where a kernel is given, the noise variance in the units of the kernel: in multiples

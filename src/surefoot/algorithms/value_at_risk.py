@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import torch
 
-from surefoot._internal import checks
-from surefoot.acquisition import (
-    LargestGap,
-    Policy,
-    SurrogateBound,
-)
 from surefoot.acquisition.lacing import Lacing
 from surefoot.acquisition.recommendation import By
 from surefoot.algorithms._defaults import bounds_or_heuristic, optimism
@@ -21,7 +14,7 @@ from surefoot.estimators import Estimator
 from surefoot.features import Features
 from surefoot.hyperparameters import HyperparameterFit
 from surefoot.optimizer import Optimizer
-from surefoot.risks import Risk, VaR, WeightedVaR, WorstCase
+from surefoot.risks import VaR, WorstCase
 from surefoot.spaces import Joint
 from surefoot.widths import Width
 
@@ -33,9 +26,8 @@ def v_ucb(
     space: Joint,
     kernel: Kernel | None = None,
     *,
-    level: float | Sequence[float],
+    level: float,
     lacing: Lacing = "prob",
-    search: Literal["quantiles", "surrogate"] | SurrogateBound = "quantiles",
     features: Features | None = None,
     estimator: Estimator | None = None,
     noise: float | None = None,
@@ -61,15 +53,10 @@ def v_ucb(
             the noise, every 3 rounds: Gaussian noise with `LeastSquares`, Student-t noise with any
             other estimator.
         level: Level alpha in (0, 1) of the lower tail: the value at risk is the alpha-quantile of
-            f(x, Z). Several levels, in increasing order, are optimised by the same measurements
-            (`acquisition.LargestGap`): `recommend(risk=VaR(alpha))` is the best design of one of
-            them, `recommend()` that of the mean over them (`WeightedVaR`).
+            f(x, Z).
         lacing: The lacing value to measure under: "prob" is the one of largest weight or density,
             of several the least certain; "prob-random" of several a random one; "unif" a random
             one of all.
-        search: How a continuous environment is handled: by "quantiles" of values that fill it
-            evenly, or by the paper's local neural "surrogate", which takes seconds a round; as
-            `acquisition.SurrogateBound` with its numbers, such as `starts`, and its own `lacing`.
         features: The feature map; by default `Exact()`, or `Nystrom(PivotedCholesky())` where the
             kernel is fitted.
         estimator: Estimator of the coefficients; least squares by default.
@@ -102,8 +89,7 @@ def v_ucb(
 
     Raises:
         InvalidInput: If an argument is out of range, `space` is not a `Joint`, `ridge` is given
-            without a kernel, both `scale` and `width` are, or `search` is "surrogate" with several
-            levels.
+            without a kernel, or both `scale` and `width` are.
 
     References:
         Nguyen, Dai, Low and Jaillet 2021, "Value-at-Risk optimization with Gaussian processes",
@@ -122,20 +108,11 @@ def v_ucb(
         >>> optimizer.recommend().point.tolist()
         [0.0]
     """
-    several = isinstance(level, Sequence) and not isinstance(level, str)
-    risk: Risk = WeightedVaR(level) if several else VaR(level)  # type: ignore[arg-type]
-    policy: Policy = optimism(proved=noise is not None, delta=delta, lacing=lacing)
-    if several:
-        policy = LargestGap(lacing)
-    if isinstance(search, SurrogateBound):
-        policy = search
-    elif checks.choice("search", search, "quantiles", "surrogate") == "surrogate":
-        policy = SurrogateBound(lacing)
     return risk_averse(
         space,
         kernel,
-        risk,
-        policy,
+        VaR(level),
+        optimism(proved=noise is not None, delta=delta, lacing=lacing),
         features=features,
         estimator=estimator,
         width=bounds_or_heuristic(width, scale, kernel, noise, norm_bound, delta),

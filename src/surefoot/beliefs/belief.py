@@ -25,7 +25,7 @@ from surefoot.beliefs.probability import CERTAIN, Probability, Score
 from surefoot.beliefs.shared_values import NOTHING_SHARED, SharedValues
 from surefoot.estimators.student_t import OUTLIER_WEIGHT
 from surefoot.regression.draws import Path
-from surefoot.regression.observations import Failed, Pull
+from surefoot.regression.observations import Pull
 from surefoot.regression.posterior import Moments, Posterior
 from surefoot.regression.transforms import UNCHANGED, Chain
 from surefoot.risks.on_space import on_space
@@ -96,7 +96,6 @@ class Belief:
         shared_failures: Values that failed measurements share, and no success has.
         shared_conditions: Values of the environment under which no measurement succeeds: failures
             there say nothing about designs, and what is predicted there is extrapolated.
-        failed: Failed measurements, in order.
         z: Values (m, dz) that represent the environment; see `sampled`.
         weights_of_z: Their probabilities (m,), or a function of designs; see `weights_at`.
 
@@ -124,7 +123,6 @@ class Belief:
     unstable_sites: Tensor = _NO_SITES
     shared_failures: SharedValues = NOTHING_SHARED
     shared_conditions: SharedValues = NOTHING_SHARED
-    failed: tuple[Failed, ...] = ()
     z: Tensor = NO_ENVIRONMENT.points
     weights_of_z: Tensor | WeightFunction = NO_ENVIRONMENT.weights
 
@@ -479,10 +477,6 @@ class Belief:
         """The belief whose bounds have another width."""
         return replace(self, band=replace(self.band, width=width))
 
-    def under(self, risk: Risk) -> Belief:
-        """The belief of another risk over the environment."""
-        return self if risk is self.risk else replace(self, risk=risk)
-
     def of_estimand(self, name: Estimand) -> Belief:
         """The belief that reports another estimand, "location", "median" or "mean"."""
         checks.choice("estimand", name, *ESTIMANDS)
@@ -490,7 +484,8 @@ class Belief:
 
     def reporting(self, risk: Risk | None = None, estimand: Estimand | None = None) -> Belief:
         """The belief that reports another risk or estimand, where they are given."""
-        belief = self if risk is None else self.under(on_space(self.space, risk))
+        risk = self.risk if risk is None else on_space(self.space, risk)
+        belief = self if risk is self.risk else replace(self, risk=risk)
         return belief if estimand is None else belief.of_estimand(estimand)
 
     def of_outcome(self, name: str, units: Chain = UNCHANGED) -> Belief:

@@ -2,7 +2,6 @@
 
 from surefoot.estimators.adaptive_truncation import AdaptiveTruncation
 from surefoot.estimators.estimator import Constants, Estimate, Estimator
-from surefoot.estimators.fixed_weights import FixedWeights, SubGaussianSum, TruncatedSum
 from surefoot.estimators.huber import Huber
 from surefoot.estimators.least_squares import LeastSquares
 from surefoot.estimators.leverage_truncation import LeverageTruncation
@@ -16,14 +15,11 @@ __all__ = [
     "Constants",
     "Estimate",
     "Estimator",
-    "FixedWeights",
     "Huber",
     "LeastSquares",
     "LeverageTruncation",
     "Sample",
     "StudentT",
-    "SubGaussianSum",
-    "TruncatedSum",
     "Truncation",
     "TuningFreeTruncation",
 ]

@@ -16,7 +16,6 @@ from surefoot.kernels.kernel_check import check
 from surefoot.kernels.parametric import additive, linear, matern, scaled, squared_exponential
 from surefoot.kernels.recipes import from_recipe, to_recipe
 from surefoot.kernels.user_defined import CustomKernel, PrecomputedKernel, custom, precomputed
-from surefoot.kernels.variation import radial_lengthscales, variation
 
 __all__ = [
     "CustomKernel",
@@ -32,10 +31,8 @@ __all__ = [
     "linear",
     "matern",
     "precomputed",
-    "radial_lengthscales",
     "scaled",
     "squared_exponential",
     "to_recipe",
     "validated",
-    "variation",
 ]

@@ -434,7 +434,7 @@ class Optimizer:
                 designs, for the largest score of any design; None for
                 that of `reporting`.
             risk: The risk to recommend by and to report, in place of the optimizer's, on a `Joint`
-                space; with `WeightedVaR` that of one of its levels, for instance.
+                space.
             estimand: What the value is of the rewards there, "location", "median" or "mean", in
                 place of the optimizer's.
             within: The part of the space to choose from, as of `ask`, such as the values of
@@ -667,7 +667,6 @@ class Optimizer:
             unstable_sites=unstable,
             shared_failures=told.shared_failures,
             shared_conditions=told.shared_conditions,
-            failed=tuple(told.failures.all),
         )
 
     @property

@@ -1,14 +1,16 @@
-"""Processes that hold parts of the arms: of Ray, of Dask, or this one."""
+"""Processes that hold parts of the arms: those of executors, or this one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import contextlib
+import uuid
+import weakref
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass
 from typing import Any, Protocol
 
-from surefoot._internal.extras import extra
 from surefoot.regression.shard import Command, Shard
-from surefoot.types import NotReady
 
 Part = tuple[Any, ...]  # arguments of `Shard`
 
@@ -46,112 +48,85 @@ class LocalWorkers:
         return lambda: result
 
 
-class RayWorkers:
-    """Actors of Ray.
+@dataclass(frozen=True)
+class ExecutorWorkers:
+    """Parts in the processes of executors, of each of them one.
 
     Args:
-        number: How many there will be.
-        address: HOST:PORT of a Ray client server; empty for the Ray that runs, or one on this
-            machine.
+        executors: Function of a worker's number that returns its executor.
     """
 
-    def __init__(self, number: int, address: str) -> None:
-        with extra("ray"):
-            import ray
-        self._ray = ray
-        if address:
-            with _answering(f"ray://{address}"):
-                ray.init(f"ray://{address}", ignore_reinit_error=True, log_to_driver=False)
-        elif not ray.is_initialized():
-            ray.init(num_cpus=number, include_dashboard=False, log_to_driver=False)
-        # No CPU is reserved: one run that has yet to be collected would block the next.
-        self._actor = ray.remote(num_cpus=0, scheduling_strategy="SPREAD")(Shard)
+    executors: Callable[[int], Executor]
 
-    def start(self, index: int, part: Part) -> Any:
-        """An actor."""
-        return self._actor.remote(*part)
+    def start(self, index: int, part: Part) -> Remote:
+        """A part in the process of a new executor."""
+        return Remote(self.executors(index), part)
 
-    def submit(self, worker: Any, commands: list[Command]) -> Callable[[], Any]:
-        """Run commands in an actor."""
-        reference = worker.run.remote(commands)
+    def submit(self, worker: Remote, commands: list[Command]) -> Callable[[], Any]:
+        """Run commands in its process."""
+        return worker.submit(commands)
+
+
+class Remote:
+    """A part in the process of an executor.
+
+    Args:
+        executor: The executor.
+        part: The part.
+    """
+
+    def __init__(self, executor: Executor, part: Part) -> None:
+        self._executor, self._key = executor, uuid.uuid4().hex
+        self._held = executor.submit(_hold, self._key, part)
+        weakref.finalize(self, _end, executor, self._key).atexit = False
+
+    def submit(self, commands: list[Command]) -> Callable[[], Any]:
+        """Run commands; what is returned waits for the result of the last one."""
+        try:
+            self._held.result()  # tasks of several threads would not be in order
+            future = self._executor.submit(_run, self._key, commands)
+        except Exception as error:  # executors have errors of their own
+            raise Lost from error
 
         def result() -> Any:
             try:
-                return self._ray.get(reference)
-            except self._ray.exceptions.RayActorError as error:
-                raise Lost from error
+                found, error = future.result()
+            except Exception as lost:
+                raise Lost from lost
+            if error is not None:
+                raise error
+            return found
 
         return result
 
 
-class DaskWorkers:
-    """Actors of Dask, each on a worker of its own as far as there are as many.
-
-    Args:
-        number: How many there will be.
-        address: HOST:PORT of a scheduler; empty for one on this machine.
-    """
-
-    def __init__(self, number: int, address: str) -> None:
-        with extra("dask"):
-            import distributed
-        self._futures: dict[int, Any] = {}  # an actor lives as long as its own
-        if address:
-            with _answering(f"dask://{address}"):
-                self._client = distributed.Client(f"tcp://{address}", set_as_default=False)
-        else:
-            self._client = distributed.Client(
-                n_workers=number,
-                threads_per_worker=1,
-                dashboard_address=None,
-                set_as_default=False,
-            )
-
-    def start(self, index: int, part: Part) -> Any:
-        """An actor."""
-        addresses = sorted(self._client.scheduler_info(n_workers=-1)["workers"])
-        if not addresses:
-            self._client.wait_for_workers(1)
-            addresses = sorted(self._client.scheduler_info(n_workers=-1)["workers"])
-        address = addresses[index % len(addresses)]
-        # Elsewhere too: Dask waits for a place where a worker that was lost can be started again.
-        made = self._futures[index] = self._client.submit(
-            Shard, *part, actor=True, pure=False, workers=[address], allow_other_workers=True
-        )
-        with self._client.as_current():
-            return made.result()
-
-    def submit(self, worker: Any, commands: list[Command]) -> Callable[[], Any]:
-        """Run commands in an actor."""
-        future = self._guarded(lambda: worker.run(commands))
-        return lambda: self._guarded(future.result)
-
-    def _guarded(self, call: Callable[[], Any]) -> Any:
-        try:
-            with self._client.as_current():
-                return call()
-        except (OSError, ValueError) as error:  # of a lost connection, and of a lost actor
-            raise Lost from error
+_parts: dict[str, Shard] = {}  # of this process, if it is that of an executor
 
 
-@contextmanager
-def _answering(address: str) -> Iterator[None]:
-    """Say that nothing answers at an address, whatever its library says."""
+def _hold(key: str, part: Part) -> None:
+    _parts[key] = Shard(*part)
+
+
+def _run(key: str, commands: list[Command]) -> tuple[Any, Exception | None]:
+    """The result of commands, or their error; a process without the part is another one."""
+    part = _parts[key]
     try:
-        yield
-    except (OSError, ValueError) as error:
-        raise NotReady(
-            f"nothing answers at {address} ({type(error).__name__}): start the cluster there, or "
-            "check the address."
-        ) from error
+        return part.run(commands), None
+    except Exception as error:
+        return None, error
 
 
-def workers_of(backend: str, number: int) -> Workers:
-    """Workers of a backend, see `spaces.Sharded`."""
-    name, _, address = backend.partition("://")
-    match name:
-        case "ray":
-            return RayWorkers(number, address)
-        case "dask":
-            return DaskWorkers(number, address)
-    return LocalWorkers()
+def _forget(key: str) -> None:
+    del _parts[key]
+
+
+def _end(executor: Executor, key: str) -> None:
+    """Free the memory of a part, and end its executor."""
+    with contextlib.suppress(Exception):  # it may be lost
+        forgotten = executor.submit(_forget, key)
+        forgotten.add_done_callback(lambda _: executor.shutdown(wait=False))
+
+
+def workers_of(executors: Callable[[int], Executor] | None) -> Workers:
+    """Workers of executors, see `spaces.Sharded`."""
+    return LocalWorkers() if executors is None else ExecutorWorkers(executors)

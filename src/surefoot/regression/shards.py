@@ -39,7 +39,7 @@ class Shards:
         self._parts = [
             partial(_part, arms, first, last, kernel) for first, last in itertools.pairwise(ends)
         ]
-        self._start = partial(workers_of, storage.backend, number)
+        self._start = partial(workers_of, storage.executors)
         self._waiting: list[Command] = []
         self._keys = itertools.count()
         self.losses = 0  # of workers, so far

@@ -36,7 +36,7 @@ class Arms:
             of a file, given by its path (.npy, or .safetensors with one tensor) or as an array
             that NumPy has mapped, stay there.
         storage: Where the features of all arms are kept, `spaces.InMemory()` or
-            `spaces.InFile()`, or on workers, `spaces.Sharded(2)`.
+            `spaces.InFile()`, or in parts, `spaces.Sharded(2, executors)`.
 
     Raises:
         InvalidInput: If the coordinates are not a finite matrix, or the number is below 1.

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import tempfile
 import warnings
+from collections.abc import Callable
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,11 +17,9 @@ import torch
 from torch import Tensor
 
 from surefoot._internal import checks
-from surefoot._internal.extras import check_installed
 from surefoot.types import InvalidInput
 
 Precision = Literal["float64", "float32"]
-_PACKAGES = {"ray": "ray", "dask": "distributed"}  # of the backends
 _DTYPES = {"float64": np.float64, "float32": np.float32}
 
 
@@ -118,17 +118,17 @@ class Sharded:
 
     Args:
         workers: Number of workers.
-        backend: "ray", which starts on this machine unless it runs, "ray://HOST:PORT", "dask",
-            likewise, "dask://HOST:PORT", or "local": all parts in this process, to try it out.
+        executors: Function of a worker's number that returns its `concurrent.futures.Executor`,
+            whose tasks all run in one process, such as `lambda number: ProcessPoolExecutor(1)`.
+            By default all parts are in this process, to try it out.
         storage: Where each worker keeps its part.
 
     Raises:
         InvalidInput: If an argument is out of range.
-        NotInstalled: If the package of the backend is absent.
 
     Example:
         >>> import surefoot as sf
-        >>> arms = sf.Arms([[0.0], [0.5], [1.0]], storage=sf.spaces.Sharded(2, "local"))
+        >>> arms = sf.Arms([[0.0], [0.5], [1.0]], storage=sf.spaces.Sharded(2))
         >>> kernel = sf.kernels.squared_exponential(0.2)
         >>> optimizer = sf.algorithms.bbkb(arms, kernel, noise=0.1, oversampling=5.0)
         >>> optimizer.tell(optimizer.ask(), 0.3).round
@@ -136,22 +136,18 @@ class Sharded:
     """
 
     workers: int
-    backend: str = "ray"
+    executors: Callable[[int], Executor] | None = None
     storage: InMemory | InFile = InMemory()
     is_elsewhere: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         checks.count("workers", self.workers)
         checks.instance("storage", self.storage, InMemory | InFile)  # type: ignore[arg-type]
-        backend = self.backend if isinstance(self.backend, str) else ""
-        name, _, address = backend.partition("://")
-        if name not in ("ray", "dask", "local") or ("://" in backend and not address):
+        if self.executors is not None and not callable(self.executors):
             raise InvalidInput(
-                f"`backend` is {checks.shown(self.backend)}, expected ray, ray://HOST:PORT, dask, "
-                "dask://HOST:PORT or local."
+                f"`executors` is {checks.shown(self.executors)}, expected a function of a worker's "
+                "number that returns its executor, such as `lambda number: ProcessPoolExecutor(1)`."
             )
-        if name in _PACKAGES:
-            check_installed(name, _PACKAGES[name])
 
     @property
     def precision(self) -> Precision:

@@ -32,10 +32,8 @@ from surefoot.tune.study.exhausted import exhausted_note
 from surefoot.tune.study.failures import explained_failure
 from surefoot.tune.study.front_text import front_words
 from surefoot.tune.study.model_checks import contradictions
-from surefoot.tune.study.pairing import pair_text
 from surefoot.tune.study.schedule import Schedule
 from surefoot.tune.study.state import StudyState
-from surefoot.tune.study.summary import against_defaults, paired_text, present_value
 from surefoot.tune.study.trial_attributes import (
     ENDED_EARLY,
     LEFT_BEHIND,
@@ -115,7 +113,6 @@ class Progress:
         self.recommended: StudyRecommendation | None = None
         self.front: Front | None = None  # of several objectives
         self.has_interval = False  # a single measurement says nothing about the noise
-        self.paired = ""  # the recommendation in a study with pairs
         self.seconds_left: float | None = None
         self.share = 0.0  # of the rounds, or of the budget if that is more
 
@@ -160,9 +157,6 @@ class Progress:
         self.outliers = int(model.outliers.sum()) if len(model.trials) >= MEASURED else None
         self.has_interval = len(model.trials) > 1
         self.recommended = state.recommendation
-        if (present := present_value(state)) is not None:
-            change, best = against_defaults(state), state.recommendation.params
-            self.paired = paired_text(change, present, best, self.units)
         earlier = self._trials.opened.recommended
         compared = len(model.trials) % COMPARED == 0
         doubts = contradictions(state, earlier, compared=compared)
@@ -261,8 +255,6 @@ class LivePanel:
             ends = escape(printable(status.units.of_value(ends)))
             colour = "bold green" if best.feasible else "yellow"
             text = f"{escape(status.quantity)} [{colour}]{value}[/{colour}] {ends}"
-            if status.paired:
-                text = f"[{colour}]{escape(printable(status.paired))}[/{colour}]"
             body.add_row("Recommended" if best.feasible else "Nearest", text)
             if not best.feasible:
                 holds = f"{NOT_FEASIBLE}, its constraints hold with probability"
@@ -305,7 +297,7 @@ def show(console: Console, text: str) -> None:
 def result_of(trial: FrozenTrial, study_file: StudyFile) -> str:
     """Result of a finished trial, in a line, with the constraints that its values are beyond."""
     if trial.state == TrialState.COMPLETE:
-        value = pair_text(trial) or study_file.units.of_value(measured_text(trial.value))
+        value = study_file.units.of_value(measured_text(trial.value))
         reported = trial_constraints(trial)
         limits = beyond_text(reported, study_file.constraints, study_file.units.reported)
         value = objectives_text(study_file, value, reported)
@@ -356,7 +348,7 @@ def _summary(status: Progress) -> list[str]:
             value = estimate_text(best.value, best.lower, best.upper)
         described = _describe(best.params, status.units)
         what = "" if status.quantity == "value" else f"with {status.quantity} "
-        known = status.paired or f"{what}{status.units.of_value(value)}"
+        known = f"{what}{status.units.of_value(value)}"
         parts.append(f"{_recommended(best)} {known}: {described}")
     plural = "" if status.outliers == 1 else "s"
     outliers = "" if status.outliers is None else f"{status.outliers} outlier{plural}, "

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -70,17 +68,3 @@ class NewTrials:
         new = [one for one in ended if one.number not in self._seen]
         self._seen.update(one.number for one in new)
         return new
-
-
-Follower = Callable[[StudyTrials, Observer], AbstractContextManager[Observer]]
-"""Follows a run within a block; given its trials, and where to show a message."""
-
-
-@contextlib.contextmanager
-def followed(
-    display: Observer, trials: StudyTrials, followers: Sequence[Follower]
-) -> Iterator[Observer]:
-    """A display together with followers of the run, which end with the block."""
-    with contextlib.ExitStack() as stack:
-        others = [stack.enter_context(one(trials, display)) for one in followers]
-        yield Observer.all_of([display, *others])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,12 @@ from surefoot.tune.comparison.named_settings import given_values
 from surefoot.tune.definition.command_template import shell_notes
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.display import console_of, display_of, show
+from surefoot.tune.event_log import event_log
 from surefoot.tune.measuring.kept_processes import KeptProcesses
 from surefoot.tune.measuring.objective import Objective, usable_objective
 from surefoot.tune.measuring.setup_commands import set_up
-from surefoot.tune.observer import Follower, Observer, followed
+from surefoot.tune.observer import Observer
+from surefoot.tune.output_file import check_output
 from surefoot.tune.stopping import Stop, stop_on_signals
 from surefoot.tune.study.opened_study import create_study, import_model, open_study
 from surefoot.tune.study.schedule import Schedule, without_effect
@@ -28,7 +30,7 @@ from surefoot.tune.study.state import StudyState
 from surefoot.tune.study.summary import Summary, summarise
 from surefoot.tune.study.trial_owner import worker_name
 from surefoot.tune.study.trials import StudyTrials
-from surefoot.tune.workers.cluster import LOCAL, ClusterFailed, check_backend, check_workers
+from surefoot.tune.workers.executor import ExecutorObjective, check_executor
 from surefoot.tune.workers.worker_loop import tune
 from surefoot.tune.workers.workers import tune_with_workers
 from surefoot.types import SurefootError
@@ -56,11 +58,11 @@ def run(
     *,
     rounds: int | None = None,
     workers: int | None = None,
-    backend: str = LOCAL,
+    executor: str = "",
     quiet: bool = False,
     sampler: BaseSampler | None = None,
     console: Console | None = None,
-    followers: Sequence[Follower] = (),
+    log: Path | None = None,
     given: Mapping[str, Any] | None = None,
 ) -> Outcome:
     """Tune until the study has its rounds, those of earlier runs included.
@@ -70,15 +72,14 @@ def run(
     Args:
         path: The study file.
         rounds: Finished trials to reach, by default the study file's.
-        workers: Number of configurations to measure at the same time, by default 1, or one on each
-            worker of a cluster.
-        backend: Where to measure: `local`, or an existing cluster, `dask://HOST:PORT`,
-            `ray://HOST:PORT` or `ray`.
+        workers: Number of configurations to measure at the same time, by default 1.
+        executor: `module:name` of a function that returns the `concurrent.futures.Executor` whose
+            workers measure; its module may be beside the study file. By default this machine does.
         quiet: Show no progress.
         sampler: Optuna sampler of a run with one worker, by default surefoot's own. Another one may
             choose values between a special value and the scale of its parameter.
         console: Where to show the progress, by default standard output.
-        followers: What else is told of each trial, such as `event_log(path)`.
+        log: File to which a line of JSON is appended for each event.
         given: Value of each given variable of the study during this run, by name.
 
     Returns:
@@ -86,8 +87,9 @@ def run(
 
     Raises:
         StudyFileError: If the study file is invalid; nothing has been created or measured.
-        InvalidInput: If a given variable has no value, or one out of its range; likewise.
-        ClusterFailed: If the cluster cannot be reached, though there is something to measure.
+        InvalidInput: If a given variable has no value, or one out of its range, or the log cannot
+            be a file; likewise.
+        ExecutorFailed: If no worker of the executor answers, though there is something to measure.
         TooManyFailures: After five failures in a row, with all measurements recorded.
         WorkersFailed: If all workers have ended, with all measurements recorded.
         CommandFailed: If the study file's setup or teardown fails.
@@ -96,31 +98,24 @@ def run(
     """
     if workers is not None:
         checks.count("workers", workers)
-    if backend != LOCAL:
-        check_backend(backend)
     if rounds is not None:
         checks.count("rounds", rounds)
+    if log is not None:
+        check_output(log)
     study_file = StudyFile.load(path)
     under = given_values(study_file, given or {})
     stop, console = Stop(), console_of(quiet) if console is None else console
     with usable_objective(
-        study_file, lambda line: show(console, f"{line} at the end of the run"), backend == LOCAL
+        study_file, lambda line: show(console, f"{line} at the end of the run"), not executor
     ) as (objective, kept):
-        options: list[dict[str, str]] = [{}] * (workers or 1)
-        if backend != LOCAL:
-            try:
-                names = check_workers(backend, study_file, workers)
-            except ClusterFailed:
-                if not _has_its_rounds(study_file, rounds):
-                    raise
-                names = []
-            options = [{"backend": backend, "name": name} for name in names]
+        if executor and not _has_its_rounds(study_file, rounds):
+            check_executor(study_file, executor)
         opened = create_study(study_file, sampler)
         trials = StudyTrials(
             opened=opened,
             rounds=study_file.study.rounds if rounds is None else rounds,
             run=uuid.uuid4().hex[:12],
-            worker=worker_name(0),
+            worker="" if executor else worker_name(0),
             given=under,
         )
         before = opened.state()
@@ -131,8 +126,9 @@ def run(
         with (
             stop_on_signals(stop),
             display_of(trials, console, quiet, stop) as shown,
-            followed(shown, trials, followers) as display,
+            event_log(trials, log) as logged,
         ):
+            display = Observer.all_of([shown, logged])
             stop.note = lambda: display.note(STOPPING)
             if opened.note:
                 display.note(opened.note)
@@ -142,7 +138,8 @@ def run(
             if resumed := _resumed(trials, before):
                 display.note(resumed)
             if not complete:
-                _tune(trials, objective, options, stop, kept, display)
+                with set_up(study_file, kept, stop, display.note):
+                    _tune(trials, objective, workers or 1, executor, stop, kept, display)
             if not trials.seconds_left(after := opened.state()):
                 display.note(
                     f"the budget of {study_file.study.budget} is over after {after.finished} of "
@@ -182,14 +179,17 @@ def _has_its_rounds(study_file: StudyFile, rounds: int | None) -> bool:
 def _tune(
     trials: StudyTrials,
     objective: Objective,
-    options: list[dict[str, str]],
+    workers: int,
+    executor: str,
     stop: Stop,
     kept: KeptProcesses,
     display: Observer,
 ) -> None:
-    with set_up(trials.study_file, kept, stop, display.note):
-        if options == [{}]:
-            tune(trials, objective, stop, display)
-        else:
-            objective.close()  # each worker has its own
-            tune_with_workers(trials, options, stop, kept, display)
+    if workers > 1 or executor:
+        objective.close()  # each worker has its own
+    if workers > 1:
+        tune_with_workers(trials, workers, executor, stop, kept, display)
+        return
+    if executor:
+        objective = ExecutorObjective(trials.study_file, executor, trials.run)
+    tune(trials, objective, stop, display)

@@ -6,7 +6,6 @@ import pytest
 import surefoot as sf
 from surefoot.integrations.optuna import StudyEnvironment, SurefootSampler
 from surefoot.integrations.optuna.search import (
-    _EXPLORING,
     _FOR_ONE_VALUE,
     AtLevel,
     InEnvironment,
@@ -34,8 +33,6 @@ ARGUMENTS = {
     "repeats": lambda: {"repeats": 3},
     "unstable": lambda: {"unstable": 0.2},
     "safe": lambda: {"safe": True},
-    "per_second": lambda: {"per_second": True},
-    "explore": lambda: {"explore": True},
     "guess": lambda: {"guess": {"x": 0.1}},
     "constraints['p99'].safe": lambda: {"constraints": {"p99": sf.Constraint(2.0, safe=True)}},
     "environment": lambda: SUBJECTS[InEnvironment],
@@ -70,21 +67,3 @@ def test_a_study_of_several_objectives_is_refused_before_it_is_sampled(name):
 def test_an_environment_and_a_fidelity_are_refused_together():
     with pytest.raises(sf.InvalidInput, match="`fidelity` came with an `environment`"):
         SurefootSampler(**SUBJECTS[InEnvironment], **SUBJECTS[AtLevel])
-
-
-@pytest.mark.parametrize("name", _EXPLORING)
-def test_exploration_is_refused_beside_what_says_where_to_search(name):
-    with pytest.raises(sf.InvalidInput, match=f"`{name}` came with `explore`, expected one of"):
-        SurefootSampler(explore=True, **ARGUMENTS[name]())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("beside", [{}, {"repeats": 2}, {"per_second": True}], ids=str)
-def test_trials_far_from_all_others_are_sampled_while_the_search_stays(beside):
-    sampler = SurefootSampler(seed=0, initial=4, explore=True, **beside)
-    study = optuna.create_study(sampler=sampler)
-    study.enqueue_trial({"x": 0.5})
-    study.optimize(lambda trial: (trial.suggest_float("x", 0.0, 10.0) - 0.5) ** 2, n_trials=14)
-    asked = [trial.params["x"] for trial in study.trials]
-    gaps = [min(abs(x - y) for y in asked[:k]) for k, x in enumerate(asked) if k > 6]
-    assert max(gaps) > 0.6 > min(gaps)

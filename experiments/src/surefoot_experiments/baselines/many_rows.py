@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from surefoot.risks import CVaR, Mean, Risk, VaR, WeightedVaR, WorstCase
+from surefoot.risks import CVaR, Mean, Risk, VaR, WorstCase
 
 RowRisk = Callable[[Tensor], Tensor]  # values (..., n) -> (...)
 
@@ -22,7 +22,7 @@ _TOLERANCE = 1e-12  # of the level: cumulative sums of weights miss it by roundi
 
 def translation_equivariant(risk: Risk) -> bool:
     """Whether risk(values + c) = risk(values) + c is known to hold for any number c."""
-    return isinstance(risk, Mean | VaR | CVaR | WorstCase | WeightedVaR)
+    return isinstance(risk, Mean | VaR | CVaR | WorstCase)
 
 
 def batched(risk: Risk, weights: Tensor) -> RowRisk:

@@ -12,12 +12,13 @@ import numpy as np
 import torch
 
 import surefoot as sf
-from surefoot.acquisition import ScorePolicy, SurrogateBound
+from surefoot.acquisition import ScorePolicy
 from surefoot_experiments import problems
 from surefoot_experiments.baselines import RiskKnowledgeGradient
 from surefoot_experiments.benchmarks.fresh_process import in_fresh_process, peak_memory
 from surefoot_experiments.harness.tables import TableOutput, benchmark, ran_on, table_from
 from surefoot_experiments.harness.trial import Case, Rows, Scale, Tables, Trial
+from surefoot_experiments.lnso import SurrogateBound
 
 OBSERVATIONS, REPEATS = 60, 5
 DESIGNS = sf.Arms(torch.linspace(0, 1, 100, dtype=torch.float64).unsqueeze(-1))

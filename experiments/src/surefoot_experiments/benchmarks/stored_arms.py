@@ -27,8 +27,7 @@ STORAGES: dict[str, Callable[[str], Any]] = {
     "in memory, float32": lambda folder: sf.spaces.InMemory("float32"),
     "in a file": lambda folder: sf.spaces.InFile(folder),
     "in a file, float32": lambda folder: sf.spaces.InFile(folder, "float32"),
-    "2 workers of Ray": lambda folder: sf.spaces.Sharded(2, "ray"),
-    "2 parts, one process": lambda folder: sf.spaces.Sharded(2, "local"),
+    "2 parts, one process": lambda folder: sf.spaces.Sharded(2),
 }
 ALGORITHMS: dict[str, Callable[[Any], sf.Optimizer]] = {
     "Fourier": lambda arms: sf.Optimizer(
@@ -163,17 +162,12 @@ def report(tables: Tables) -> str:
 EXPERIMENTS = [
     benchmark(
         "stored-arms",
-        "Arms in memory, in a file and on workers",
+        "Arms in memory, in a file and in parts",
         published=Scale(1, 1_000_000),
         quick=Scale(1, 3_000),
         run=run,
         output=TableOutput(report),
-        cases=[
-            Case(f"{algorithm}: {storage}")
-            for algorithm in ALGORITHMS
-            for storage in STORAGES
-            if storage != "2 workers of Ray"
-        ],
+        cases=[Case(f"{algorithm}: {storage}") for algorithm in ALGORITHMS for storage in STORAGES],
         timed=True,
     )
 ]

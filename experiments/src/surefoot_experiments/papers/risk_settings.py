@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 import torch
 
 from surefoot import Optimizer
-from surefoot.acquisition import By, Lacing, SurrogateBound
+from surefoot.acquisition import By, Lacing
 from surefoot.algorithms import v_ucb
 from surefoot.estimators import Estimator, LeastSquares
 from surefoot.hyperparameters import GAUSSIAN, HyperparameterFit
@@ -20,6 +20,7 @@ from surefoot_experiments import problems
 from surefoot_experiments.baselines import ExpectedRisk, RiskKnowledgeGradient, rho_kg
 from surefoot_experiments.harness.departures import Departure, departures, setting, stated
 from surefoot_experiments.harness.trial import Trial
+from surefoot_experiments.lnso import SurrogateBound
 from surefoot_experiments.problems import RiskProblem
 from surefoot_experiments.problems.noise import Noise
 
@@ -39,15 +40,17 @@ def _fit(kernel: str, prior: str, every: int, estimator: Estimator) -> Hyperpara
 class Search(Protocol):
     """How V-UCB searches for a design where Z has a density."""
 
-    def __call__(self, lacing: Lacing) -> Literal["quantiles"] | SurrogateBound: ...
+    def __call__(self, lacing: Lacing) -> SurrogateBound | None:
+        """The policy in place of V-UCB's own, if there is one."""
+        ...
 
 
 @dataclass(frozen=True)
 class Quantiles:
     """By the quantile of values that fill the environment evenly."""
 
-    def __call__(self, lacing: Lacing) -> Literal["quantiles"]:
-        return "quantiles"
+    def __call__(self, lacing: Lacing) -> None:
+        return None
 
     def __str__(self) -> str:
         return "quantiles"
@@ -91,17 +94,19 @@ class VUCB:
 
     def build(self, problem: RiskProblem, seed: int) -> Optimizer:
         """The optimizer of these settings."""
-        return v_ucb(
+        optimizer = v_ucb(
             problem.joint,
             level=level_of(problem),
             lacing=self.lacing,
-            search=self.search(self.lacing),
             width=self.width,
             estimator=self.estimator,
             hyperparameters=_fit(self.kernel, self.prior, self.every, self.estimator),
             initial=0,
             seed=seed,
         )
+        if (policy := self.search(self.lacing)) is not None:
+            optimizer.policy = policy
+        return optimizer
 
 
 @dataclass(frozen=True)

@@ -129,17 +129,6 @@ CALLS: dict[str, tuple[Callable[..., Any], Arguments]] = {
     ),
     "bkb": (algorithms.bkb, {**_BUDGET, "oversampling": lambda: 3.0, **_COMMON}),
     "bbkb": (algorithms.bbkb, {**_BUDGET, "ratio": lambda: 2.0, **_COMMON}),
-    "ada_bkb": (
-        algorithms.ada_bkb,
-        {
-            **_BUDGET,
-            "space": lambda: sf.Box([0.0], [1.0]),
-            "norm_bound": lambda: 1.0,
-            "branching": lambda: 3,
-            "max_depth": lambda: 4,
-            **_COMMON,
-        },
-    ),
     "v_ucb": (
         algorithms.v_ucb,
         {

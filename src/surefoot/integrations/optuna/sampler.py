@@ -118,17 +118,9 @@ class SurefootSampler(BaseSampler):
             units too, and its recommendation is the guess; of the parameters without one of their
             own if there is one, and no rules and conditions join them. Not beside an environment
             or a fidelity.
-        per_second: Whether the gain that is expected of a trial counts for the time that it takes,
-            by a model of the durations of trials (`surefoot.acquisition.GainPerSecond`): for trials
-            of which some take ten times as long as others. Two runs of the same seed may differ, as
-            their times do. Not beside an environment, a fidelity or several objectives.
         safe: Whether no trial is sampled that may fail, from trials that have finished outward, as
             far as a probability of 0.95 allows. Limits are kept to by
             `Constraint(..., safe=True)` among the `constraints`.
-        explore: Whether trials far from all others are sampled while the search stays near some,
-            for functions of several separate optima (`surefoot.acquisition.ForcedExploration`);
-            where there is one, the search converges later. Not beside an environment, a fidelity,
-            several objectives, a guess, a prior or a safe search.
 
     Raises:
         InvalidInput: If an argument is out of range, or `environment` comes without `risk`.
@@ -164,9 +156,7 @@ class SurefootSampler(BaseSampler):
         require: Sequence[ParameterConstraint] = (),
         guess: Mapping[str, Any] | None = None,
         prior: Study | OlderStudy | None = None,
-        per_second: bool = False,
         safe: bool = False,
-        explore: bool = False,
     ) -> None:
         if seed is not None:
             checks.count("seed", seed, least=0)
@@ -187,9 +177,7 @@ class SurefootSampler(BaseSampler):
             unstable,
             {} if guess is None else guess,
             None if prior is None else OlderStudy.of(prior),
-            per_second,
             safe,
-            explore,
         )
         self._space.check_guess(guess or {})
         if constraints_func is not None:

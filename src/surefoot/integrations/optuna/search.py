@@ -16,15 +16,14 @@ from surefoot._internal.effects import EFFECTS
 from surefoot._internal.estimands import ESTIMANDS, Estimand
 from surefoot._internal.user_warnings import warn
 from surefoot.integrations.optuna.objectives import names_of, signs_of
-from surefoot.integrations.optuna.trial_conditions import LOG_DURATION
-from surefoot.types import Constraint, InvalidInput, Objective, Outcome, Watched
+from surefoot.types import Constraint, InvalidInput, Objective
 
 # Modules that load torch are imported where they are used: a program that imports the sampler
 # starts at once.
 if TYPE_CHECKING:
     import torch
 
-    from surefoot.acquisition import Policy, ScoreRule
+    from surefoot.acquisition import Policy
     from surefoot.integrations.optuna.earlier_study import OlderStudy
     from surefoot.integrations.optuna.encoding import Encoding
     from surefoot.integrations.optuna.environment import StudyEnvironment
@@ -37,15 +36,10 @@ _VARYING = {  # what needs measurements of a configuration that are alike
     "prior": "expected one of them",
     "repeats": "under which no two measurements are alike",
     "unstable": "under which no two measurements are alike",
-    "per_second": "of which the durations are not modelled",
     "safe": "under which a limit is broken by chance",
 }
 _FOR_ONE_VALUE = dict.fromkeys(
-    ("fidelity", "environment", "prior", "repeats", "per_second", "explore"),
-    "expected a single one",
-)
-_EXPLORING = dict.fromkeys(
-    ("fidelity", "environment", "prior", "guess", "safe"), "expected one of them"
+    ("fidelity", "environment", "prior", "repeats"), "expected a single one"
 )
 
 
@@ -194,9 +188,7 @@ class Search:
         unstable: Share of the median, None for never.
         guess: Values by name.
         prior: An older study.
-        per_second: Whether gains count for the time that they take.
         safe: Whether no trial may fail.
-        explore: Whether some trials are far from all others.
         fits: Folders in which fits are looked for first, and kept.
 
     Raises:
@@ -215,9 +207,7 @@ class Search:
     unstable: float | None
     guess: Mapping[str, Any]
     prior: OlderStudy | None
-    per_second: bool
     safe: bool
-    explore: bool
     fits: Sequence[Path] = ()
 
     def __post_init__(self) -> None:
@@ -242,12 +232,8 @@ class Search:
                 f"`guess` is {checks.shown(self.guess)}, expected values of some parameters by "
                 "name."
             )
-        checks.truth("per_second", self.per_second)
         checks.truth("safe", self.safe)
-        checks.truth("explore", self.explore)
         self.check(self.subject.excluded, f"an `{self.subject.name}`")
-        if self.explore:
-            self.check(_EXPLORING, "`explore`")
 
     @property
     def is_safe(self) -> bool:
@@ -272,9 +258,7 @@ class Search:
             "prior": "prior" if self.prior is not None else "",
             "repeats": "repeats" if self.repeats > 1 else "",
             "unstable": "unstable" if self.unstable is not None else "",
-            "per_second": "per_second" if self.per_second else "",
             "safe": "safe" if self.safe else next(iter(limits), ""),
-            "explore": "explore" if self.explore else "",
         }
         for name, why in excluded.items():
             if given.get(name):
@@ -323,15 +307,8 @@ class Search:
             seed: Seed of the optimizer.
             objectives: Indices of the objectives.
         """
-        from surefoot.acquisition import (
-            ForcedExploration,
-            GainPerSecond,
-            HypervolumeImprovement,
-            Instability,
-            Replication,
-        )
+        from surefoot.acquisition import HypervolumeImprovement, Instability, Replication
         from surefoot.algorithms import robust_ucb
-        from surefoot.algorithms.robust import search_policy
         from surefoot.integrations.optuna.tracker import StudyTracker
         from surefoot.optimizer.fit_files import FitFiles
 
@@ -347,17 +324,9 @@ class Search:
         every = [*signs_of(study), *(one.direction for one in self.objectives.values())]
         signs = [every[index] for index in objectives]
         further = {names[index]: Objective(every[index] > 0.0) for index in objectives[1:]}
-        watched: dict[str, Outcome] = {}
-        policy: Policy | ScoreRule | None = None
-        if further:
-            policy = HypervolumeImprovement()
-        if self.per_second:
-            watched[LOG_DURATION] = Watched()
-            policy = GainPerSecond(LOG_DURATION, score=search_policy(encoding.box))
-        if self.explore:
-            policy = ForcedExploration(policy or search_policy(encoding.box))
+        policy: Policy | None = HypervolumeImprovement() if further else None
         if self.repeats > 1:
-            policy = Replication(policy, self.repeats) if policy else Replication(most=self.repeats)
+            policy = Replication(most=self.repeats)
         prior = None
         if self.prior is not None:
             prior = self.prior.belief(encoding, study.directions[objectives[0]], self.log)
@@ -367,7 +336,7 @@ class Search:
             instability=Instability(math.log1p(spread) if self.log else spread, not self.log),
             seed=seed,
             initial=self.initial,
-            outcomes={**self.constraints, **further, **watched},
+            outcomes={**self.constraints, **further},
             effects=self.effects,
             estimand=self.estimand,
             guess=encoding.named.part(encoding.box, guess) if guess else None,

@@ -1,4 +1,4 @@
-"""Worker, time and duration of the measurement of a trial."""
+"""Worker and time of the measurement of a trial."""
 
 from __future__ import annotations
 
@@ -11,9 +11,6 @@ from surefoot._internal import checks
 from surefoot._internal.user_warnings import warn
 from surefoot.integrations.optuna.attributes import TIME, WORKER
 from surefoot.types import InvalidInput
-
-LOG_DURATION = "surefoot:log duration"
-"""Name of the outcome that is the logarithm of the seconds that a trial took."""
 
 
 def conditions_of(trial: FrozenTrial, effects: Sequence[str]) -> tuple[str | None, float | None]:
@@ -53,11 +50,3 @@ def _start(trial: FrozenTrial) -> float | None:
         return trial.datetime_start.timestamp()
     except (ValueError, OverflowError, OSError):  # before the year 2, or after 9998
         return math.nan
-
-
-def log_duration_of(trial: FrozenTrial) -> dict[str, float]:
-    """Logarithm of the seconds that a finished trial took, by its name; none of an added one."""
-    taken = trial.duration
-    if taken is None or not taken.total_seconds() > 0.0:
-        return {}
-    return {LOG_DURATION: math.log(taken.total_seconds())}

@@ -25,9 +25,7 @@ from surefoot.integrations.optuna.environment import StudyEnvironment
 from surefoot.integrations.optuna.objectives import finite_values, names_of
 from surefoot.integrations.optuna.pruned import Curve, PredictedValue, predicted_value
 from surefoot.integrations.optuna.trial_conditions import (
-    LOG_DURATION,
     conditions_of,
-    log_duration_of,
 )
 from surefoot.types import OBJECTIVE, InvalidInput, Measurement, Query
 
@@ -140,8 +138,6 @@ class TrialReader:
             goals = [math.log(one) for one in told] if self._log else told
             goals[0] *= self._signs[0]  # further objectives have their own direction
             values |= zip(names_of(len(goals)), goals, strict=True)
-            if LOG_DURATION in declared:
-                values |= log_duration_of(trial)
             configuration = {key_of(point): dict(trial.params)}
         elif reported:
             configuration = {key_of(point): dict(trial.params)}

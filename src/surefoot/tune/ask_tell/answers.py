@@ -159,24 +159,19 @@ class Prediction:
         value: The predicted value or risk with its interval; of several objectives, the first.
         objectives: Several objectives by name.
         of: Units of these.
-        present: The value at the level of the machine in the latest rounds, where it is measured in
-            pairs; None in any other study.
         unmeasured: Further objectives that no trial has measured.
     """
 
     value: StudyRecommendation
     objectives: Mapping[str, StudyRecommendation]
     of: Mapping[str, str]
-    present: StudyRecommendation | None = None
     unmeasured: tuple[str, ...] = ()
 
     def line(self, units: Units) -> str:
         """The value with its interval, or those of all objectives, and the configuration."""
-        one = self.present or self.value
+        one = self.value
         shown, low, high = estimate_texts(one.value, one.lower, one.upper)
         value = f"{units.of_value(shown)}{f' ({low} to {high})' if one.lower < one.upper else ''}"
-        if self.present is not None:
-            value = f"at present {value}"
         several = [
             f"{name} {estimate_text(one.value, one.lower, one.upper)} {self.of[name]}".rstrip()
             for name, one in self.objectives.items()
@@ -195,7 +190,7 @@ class Prediction:
             name: f"{value_text(one.value, one.lower, one.upper)} {self.of[name]}".rstrip()
             for name, one in self.objectives.items()
         }
-        rows = (self.present or self.value).rows
+        rows = self.value.rows
         if not several:
             return rows
         unmeasured = ", ".join((*self.value.unmeasured, *self.unmeasured))
@@ -217,8 +212,6 @@ class Prediction:
         }
         found = recommendation_as_dict(self.value) | ({"objectives": several} if several else {})
         found["unmeasured"] += self.unmeasured
-        if (now := self.present) is not None:
-            found["present"] = {"value": now.value, "lower": now.lower, "upper": now.upper}
         return found
 
 

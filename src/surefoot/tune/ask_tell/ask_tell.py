@@ -24,7 +24,6 @@ from surefoot.tune.plain_text import shown
 from surefoot.tune.study import trial_owner
 from surefoot.tune.study.location import NoStudy
 from surefoot.tune.study.opened_study import OpenedStudy, create_study, open_study
-from surefoot.tune.study.pairing import Pairing
 from surefoot.tune.study.trial_attributes import (
     ASKED,
     LATE,
@@ -181,16 +180,15 @@ class AskTell:
         """
         named = named_settings(self.study_file, configurations, given)
         state = self.opened.state()
-        pairing, scheme = Pairing(state), self.study_file.scheme
+        scheme = self.study_file.scheme
         several = state.objectives.objectives if scheme.objectives else {}
         missing = tuple(one for one in scheme.further if one not in several)
-        values = [pairing.known(state.belief.assess(one.params)) for one in named]
+        values = [state.belief.assess(one.params) for one in named]
         return [
             Prediction(
                 value,
                 {name: one.assess(value.params) for name, one in several.items()},
                 {name: one.unit or "" for name, one in scheme.objectives.items()},
-                pairing.presently(value),
                 missing,
             )
             for value in values

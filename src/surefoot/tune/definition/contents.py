@@ -22,7 +22,6 @@ from surefoot.tune.definition.schema import (
     ConstraintSection,
     ObjectiveSection,
     ObjectivesSection,
-    PairingSection,
     PriorSection,
     RepeatsSection,
     RequireSection,
@@ -33,7 +32,6 @@ from surefoot.tune.definition.schema import (
 from surefoot.tune.definition.schemes import (
     Scheme,
     at_levels,
-    beside,
     of_several,
     over_environment,
     under_given,
@@ -89,9 +87,6 @@ class Contents(Section):
     repeats: RepeatsSection | None = Field(
         default=None, description="a table [repeats] with most and unstable"
     )
-    pairing: PairingSection | None = Field(
-        default=None, description="a table [pairing] with `with`"
-    )
     prior: PriorSection | None = Field(
         default=None, description="a table [prior] with from, such as from = 'old.db'"
     )
@@ -117,7 +112,6 @@ class Contents(Section):
                 f"given beside {safe[0]} = true, where the search begins around the defaults; "
                 "expected one of the two",
             )
-        self._check_exploration()
         scheme = self.scheme
         variables, given, table = scheme.variables, scheme.given, scheme.home
         for name in self.parameters:
@@ -167,7 +161,7 @@ class Contents(Section):
             return under_given(direction, self.environment)
         if self.environment is not None and self.risk is not None:
             return over_environment(direction, self.environment, self.risk)
-        return Scheme(direction) if self.pairing is None else beside(direction, self.pairing)
+        return Scheme(direction)
 
     def _at(self, *keys: str) -> Iterator[tuple[str, Any]]:
         """Contents of the file at some keys, each of which may be one of every line of a table."""
@@ -210,26 +204,6 @@ class Contents(Section):
                 'measure = "var" and level = 0.1 (or environment.control = "given", for what is '
                 "known before each choice)",
             )
-        has_defaults = any(one.default is not None for one in self.parameters.values())
-        if self.scheme.companion in ("auto", "defaults") and not has_defaults:
-            raise InvalidKey(
-                "pairing.with",
-                f"got {shown(self.scheme.companion)}, but no parameter has a default; expected "
-                "a `default` of each parameter, or 'incumbent'",
-            )
-
-    def _check_exploration(self) -> None:
-        """Raise `InvalidKey` for what a search far from all others does not go together with."""
-        if not self.study.explore:
-            return
-        for found, value in self._at(
-            "study.safe", "constraints.*.safe", "prior", "parameters.*.guess"
-        ):
-            if value is not None and value is not False:
-                state = " = true" if value is True else ""
-                raise InvalidKey(
-                    "study.explore", f"true beside {found}{state}, expected one of the two"
-                )
 
     def _check_objectives(self) -> None:
         """Raise `InvalidKey` for what does not go together with one objective, or several."""

@@ -46,7 +46,7 @@ _ELSEWHERE = {
 _UNQUOTED = re.compile(r"\s*([\w\"'.-]+)\s*=\s*([A-Za-z./][^#\"'=\[\]]*?)\s*(?:#.*)?")
 _UNQUOTED_INSIDE = re.compile(r"[{,]\s*([\w-]+)\s*=\s*([A-Za-z][\w.-]*)\s*(?=[,}])")
 _TOML_WORDS = ("true", "false", "inf", "nan")
-_TABLES = ("study", "objective", "confirm", "repeats", "pairing", "stop")  # whose keys are mixed up
+_TABLES = ("study", "objective", "confirm", "repeats", "stop")  # whose keys are mixed up
 
 
 def without_quotes(text: str, where: str) -> str:

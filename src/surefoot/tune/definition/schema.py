@@ -71,7 +71,6 @@ class StudySection(Section):
         default=None, description="an Optuna storage URL such as 'sqlite:///NAME.db'"
     )
     safe: bool = Field(default=False, description="true or false")
-    explore: bool = Field(default=False, description="true or false")
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -226,16 +225,6 @@ class RepeatsSection(Section):
         if given is True or (given is not False and not 0.0 < given < math.inf):
             raise self.invalid("unstable", given)
         return self
-
-
-class PairingSection(Section):
-    """`[pairing]`: what each configuration is measured beside, back to back."""
-
-    companion: Literal["auto", "defaults", "incumbent", "none"] = Field(
-        default="auto",
-        alias="with",
-        description="'auto', 'defaults', 'incumbent' or 'none'",
-    )
 
 
 class StopSection(Section):

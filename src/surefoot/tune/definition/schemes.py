@@ -12,7 +12,6 @@ from surefoot.tune.definition.fidelity import FidelitySection
 from surefoot.tune.definition.parameters import Parameter
 from surefoot.tune.definition.schema import (
     ObjectivesSection,
-    PairingSection,
     RiskDescription,
     RiskSection,
 )
@@ -22,11 +21,9 @@ if TYPE_CHECKING:
     from surefoot.integrations.optuna import StudyEnvironment
 
 _ONE_OF = "expected one of the two"
-_FOR_VALUES = dict.fromkeys(
-    ("confirm", "repeats", "pairing", "stop"), f"{_ONE_OF}: it is for values"
-)
+_FOR_VALUES = dict.fromkeys(("confirm", "repeats", "stop"), f"{_ONE_OF}: it is for values")
 _FOR_ONE_VALUE = dict.fromkeys(
-    ("environment", "fidelity", "confirm", "repeats", "pairing", "prior", "stop", "study.explore"),
+    ("environment", "fidelity", "confirm", "repeats", "prior", "stop"),
     f"{_ONE_OF}: it is for one value",
 )
 _SURE_LIMITS = dict.fromkeys(
@@ -35,7 +32,7 @@ _SURE_LIMITS = dict.fromkeys(
 _VARYING = {
     **_FOR_VALUES,
     **_SURE_LIMITS,
-    **dict.fromkeys(("objective.race", "study.explore"), _ONE_OF),
+    "objective.race": _ONE_OF,
 }
 """What needs measurements of a configuration that are alike."""
 _IN_EACH = "expected it there for each of them"
@@ -57,7 +54,6 @@ class Scheme:
         observed: Whether the objective reports the values of `variables`, rather than being told
             them.
         given: Variables whose values are known before each choice, by name.
-        companion: What each configuration is measured beside, back to back, as in `[pairing]`.
         objectives: The objectives by name, if there are several; the first is the value of a trial.
         risk: Meaning of a recommended value, None where it is that of every measurement.
         where: Of which of `variables` constraints are, in words.
@@ -74,7 +70,6 @@ class Scheme:
     variables: Mapping[str, Variable] = field(default_factory=dict)
     observed: bool = False
     given: Mapping[str, Parameter] = field(default_factory=dict)
-    companion: str = "none"
     objectives: Mapping[str, ObjectivesSection] = field(default_factory=dict)
     risk: RiskDescription | None = None
     where: str = "over the environment"
@@ -91,12 +86,6 @@ class Scheme:
     def environment(self) -> StudyEnvironment | None:
         """The joint distribution of `variables`, None where there are none."""
         return self.joint()
-
-
-def beside(direction: str, section: PairingSection) -> Scheme:
-    """A trial measures its configuration back to back with a companion."""
-    excluded = {"objective.race": _ONE_OF}
-    return Scheme(direction, "[pairing]", excluded, companion=section.companion)
 
 
 def under_given(direction: str, section: EnvironmentSection) -> Scheme:

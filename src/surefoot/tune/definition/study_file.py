@@ -41,8 +41,8 @@ class StudyFile:
         folder: Its folder, where commands run and relative paths start.
         study: `[study]`: name, direction, rounds, initial design, seed and storage.
         objective: `[objective]`: command or function, and timeout in seconds.
-        scheme: What a trial measures: `[environment]` and `[risk]`, `[fidelity]`, `[objectives]`
-            or `[pairing]`.
+        scheme: What a trial measures: `[environment]` and `[risk]`, `[fidelity]` or
+            `[objectives]`.
         parameters: `[parameters]` by name, in the order of the file, and the given variables.
         constraints: `[constraints]` by name, in the order of the file.
         confirm: `[confirm]`, with its defaults if the file has none.

@@ -34,7 +34,6 @@ class Measurement:
         environment: Values of the environment by name, where the environment is observed.
         left_behind: A line about processes that it left running and that were ended.
         worker: Name of who or what measured, as the objective reported it; empty if it did not.
-        beside: Measurements of a companion back to back with it, in its unit.
         ended_early: Whether its samples were clearly worse than the best known configuration, so
             that it is of those until then.
         samples: How many samples it is of, where they were printed as such.
@@ -45,7 +44,6 @@ class Measurement:
     environment: Mapping[str, float] | None = None
     left_behind: str = ""
     worker: str = ""
-    beside: tuple[Measurement, ...] = ()
     ended_early: bool = False
     samples: int = 0
 
@@ -94,13 +92,11 @@ class Measurement:
         Args:
             sizes: By name, what a number is multiplied by, and its unit then.
         """
-        size, unit = sizes.get(VALUE, (1.0, self.number.unit))
-        beside = tuple(one.scaled({VALUE: (size, unit)}) for one in self.beside)
         scaled = {
             name: replace(self.readings[name].times(size), unit=unit)
             for name, (size, unit) in sizes.items()
         }
-        return replace(self, readings={**self.readings, **scaled}, beside=beside)
+        return replace(self, readings={**self.readings, **scaled})
 
 
 @dataclass(frozen=True)

@@ -40,9 +40,7 @@ from surefoot.tune.study.state import StudyState
 from surefoot.tune.study.summary import (
     against_defaults,
     constraints_together,
-    paired_text,
     predicted_constraints,
-    present_value,
     warnings_of,
 )
 from surefoot.tune.study.trial_attributes import (
@@ -116,7 +114,6 @@ def collect(state: StudyState) -> Report:
         written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         first=intervals(*model.predict([{**first.params, **given}]))[0],
         given=", ".join(f"{name}={setting(value)}" for name, value in given.items()),
-        level="" if present_value(state) is None else "at the level of the first measurement",
         environment=_environment(study_file, model, best.params),
         constraints=tuple(
             line.strip()
@@ -156,16 +153,12 @@ def _front(state: StudyState) -> FrontView:
 
 
 def _against_defaults(state: StudyState) -> str:
-    present = present_value(state)
-    if state.recommendation.params == state.study_file.defaults and present is None:
+    if state.recommendation.params == state.study_file.defaults:
         return "these are the defaults"
     change = against_defaults(state)
     if change is None:
         return ""
     limits = f" ({change.limits[0].lower()}{change.limits[1:-1]})" if change.limits else ""
-    if present is not None:
-        best = state.recommendation.params
-        return paired_text(change, present, best, state.study_file.units) + limits
     return f"{change} against the defaults{limits}"
 
 

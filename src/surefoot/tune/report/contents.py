@@ -162,7 +162,6 @@ class Report:
     written: str
     first: Interval | None = None  # of the first configuration, to compare with `value`
     given: str = ""  # values of the given variables that it is recommended under
-    level: str = ""  # that all values are at, in a study with pairs
     environment: EnvironmentView | None = None
     left_to_gain: tuple[float, ...] = ()  # probability of more than `gain`, for each of `history`
     gain: float = 0.0  # of `[stop]`, a share

@@ -183,8 +183,7 @@ def choose_candidates(state: StudyState) -> list[dict[str, Any]]:
     chosen += itertools.islice(
         (params for params in challengers if not model.is_worse(params, chosen[0])), wanted
     )
-    known = [*chosen, *([study_file.defaults] if study_file.scheme.companion == "defaults" else [])]
-    if study_file.defaults is not None and study_file.defaults not in known:
+    if study_file.defaults is not None and study_file.defaults not in chosen:
         chosen.append(study_file.defaults)
     return chosen
 

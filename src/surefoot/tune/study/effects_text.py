@@ -11,7 +11,6 @@ from optuna.trial import FrozenTrial
 
 from surefoot.integrations.optuna import TIME
 from surefoot.tune.plain_text import printable
-from surefoot.tune.study.pairing import Pairing
 from surefoot.tune.study.state import StudyState
 from surefoot.tune.units import Units
 
@@ -22,7 +21,7 @@ _SHOWN = 8  # workers that differ most from their average
 
 
 def effect_lines(state: StudyState) -> tuple[str, ...]:
-    """Sentences on drift, workers and pairs; none of what the data do not show."""
+    """Sentences on drift and workers; none of what the data do not show."""
     study_file, model, params = state.study_file, state.belief, state.recommendation.params
     lines, minimize = [], study_file.study.direction == "minimize"
     if (drift := model.drift(params)) is not None:
@@ -31,8 +30,6 @@ def effect_lines(state: StudyState) -> tuple[str, ...]:
     if workers := model.workers(params):
         average = float(model.predict([params])[0][0])
         lines.append(_workers_line(workers, average, study_file.units))
-    if note := Pairing(state).note:
-        lines.append(note)
     return tuple(lines)
 
 

@@ -303,7 +303,6 @@ def _default_sampler(
         guess=study_file.guess or None,
         prior=older,
         safe=study_file.study.safe,
-        explore=study_file.study.explore,
         **study_file.scheme.arguments(study_file.scheme),
     )
     sampler.keep_fits(study_file.folder / f"{study_file.study.name}.fits")

@@ -14,7 +14,6 @@ from surefoot.tune.study.early_stop import (
     earliest_stop,
     stored_stop,
 )
-from surefoot.tune.study.pairing import OFTEN, Pairing
 from surefoot.tune.study.state import StudyState
 from surefoot.tune.study.time_budget import check_share, end_of_share
 from surefoot.types import NotReady
@@ -106,15 +105,9 @@ class Schedule:
         """
         study_file = self.state.study_file
         every, defaults = study_file.confirm.every, study_file.defaults
-        if Pairing(self.state).chose_singles:
-            every = OFTEN if not every else min(every, OFTEN)
         if not every or not begun or not study_file.scheme.is_replayed:
             return None
-        if (
-            begun % every == 0
-            and defaults is not None
-            and study_file.scheme.companion != "defaults"
-        ):
+        if begun % every == 0 and defaults is not None:
             return Planned(defaults, {REMEASURED: "default"})
         if begun % every == every // 2 and study_file.repeats.most == 1:
             return Planned(self.state.recommendation.params, {REMEASURED: "recommended"})

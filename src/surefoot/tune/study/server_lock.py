@@ -23,17 +23,12 @@ PAUSE = 0.05  # seconds between attempts to get the lock
 PATIENCE = 10.0  # seconds of waiting without a message
 # The server releases a lock when its connection ends. It notices the end of a process at once, and
 # the end of a machine after these seconds without an answer.
-_POSTGRESQL = (
+_LOCK = (
     "SELECT set_config('tcp_keepalives_idle', '30', false), "
     "set_config('tcp_keepalives_interval', '10', false), "
     "set_config('tcp_keepalives_count', '3', false), pg_try_advisory_lock(:key)"
 )
-_MYSQL = "SELECT GET_LOCK(:name, 0)"
-_LOCKS = {
-    "postgresql": (_POSTGRESQL, "SELECT pg_advisory_unlock(:key)"),
-    "mysql": (_MYSQL, "SELECT RELEASE_LOCK(:name)"),
-    "mariadb": (_MYSQL, "SELECT RELEASE_LOCK(:name)"),
-}
+_UNLOCK = "SELECT pg_advisory_unlock(:key)"
 _ENGINES: dict[URL, Engine] = {}
 
 
@@ -41,7 +36,7 @@ _ENGINES: dict[URL, Engine] = {}
 def server_lock(
     server: Server, sleep: Callable[[float], None], note: Callable[[], None]
 ) -> Iterator[None]:
-    """Exclude the processes of all machines that tune a study on a PostgreSQL or MySQL server.
+    """Exclude the processes of all machines that tune a study on a PostgreSQL server.
 
     Args:
         server: The server; others are not locked.
@@ -52,7 +47,7 @@ def server_lock(
         SQLAlchemyError: If the server cannot be used.
     """
     url = server.url
-    if url.get_backend_name() not in _LOCKS:
+    if url.get_backend_name() != "postgresql":
         yield
         return
     try:
@@ -60,16 +55,14 @@ def server_lock(
     except Exception:  # of the URL: opening the storage raises it again, and explains it
         yield
         return
-    lock, unlock = _LOCKS[url.get_backend_name()]
     name = f"surefoot {url.database} {server.study_file.study.name}"
-    digest = hashlib.sha256(name.encode()).hexdigest()[:14]
-    key: dict[str, int | str] = {"key": int(digest, 16), "name": f"surefoot-{digest}"}
-    with _locked_connection(engine, partial(_is_true, lock, key), sleep, note) as connection:
+    key = int(hashlib.sha256(name.encode()).hexdigest()[:14], 16)
+    with _locked_connection(engine, partial(_is_true, _LOCK, key), sleep, note) as connection:
         try:
             yield
         finally:
             try:
-                _is_true(unlock, key, connection)
+                _is_true(_UNLOCK, key, connection)
             except SQLAlchemyError:
                 connection.invalidate()  # the server releases the lock with the connection
 
@@ -97,8 +90,8 @@ def _locked_connection(
             return connection
 
 
-def _is_true(statement: str, key: dict[str, int | str], connection: Connection) -> bool:
-    return bool(connection.execute(text(statement), key).one()[-1])
+def _is_true(statement: str, key: int, connection: Connection) -> bool:
+    return bool(connection.execute(text(statement), {"key": key}).one()[-1])
 
 
 def _engine(server: Server) -> Engine:

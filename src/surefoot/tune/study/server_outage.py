@@ -21,10 +21,9 @@ LONGEST_PAUSE = 15.0
 DISCONNECTIONS = 10  # in a row, after which a connection that is ended is an error
 _ABORTED = "25P02"  # SQLSTATE of a statement after one in its transaction that was refused
 ANSWERS, ACCEPTS = "the storage answers again", "the storage accepts statements again"
-# Time limits on statements and locks, deadlocks, serialization: SQLSTATE of PostgreSQL, numbers of
-# MySQL, codes of SQLite (busy, locked).
+# Time limits on statements and locks, deadlocks, serialization: SQLSTATE of PostgreSQL, codes
+# of SQLite (busy, locked).
 _SQLSTATES = {"57014", "55P03", "40001", "40P01"}
-_MYSQL = {1205, 1213, 3024}
 _SQLITE = {5, 6}
 
 
@@ -204,15 +203,10 @@ def is_disconnection(error: BaseException) -> bool:
 
 def is_refusal(error: BaseException) -> bool:
     """Whether the database has refused a statement that it may accept later."""
-    for one in _chain(error):
-        code = one.args[0] if isinstance(one, Exception) and one.args else None
-        if (
-            _sqlstate(one) in _SQLSTATES
-            or getattr(one, "sqlite_errorcode", 0) & 255 in _SQLITE
-            or (type(one).__module__.startswith(("MySQLdb", "pymysql")) and code in _MYSQL)
-        ):
-            return True
-    return False
+    return any(
+        _sqlstate(one) in _SQLSTATES or getattr(one, "sqlite_errorcode", 0) & 255 in _SQLITE
+        for one in _chain(error)
+    )
 
 
 def _sqlstate(error: BaseException) -> object:

@@ -14,7 +14,6 @@ from optuna.trial import FrozenTrial, TrialState
 from surefoot.integrations.optuna.predictions import unmeasured_text
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.study.confirm_stage import ConfirmStage, recommended
-from surefoot.tune.study.pairing import Pairing
 from surefoot.tune.study.trial_attributes import is_failed_round, is_round, trial_environment
 from surefoot.types import InvalidInput
 
@@ -122,8 +121,7 @@ class StudyState:
         """The recommended configuration, with parameters in the order of the study file.
 
         It is the best candidate of the confirm stage, before it the configuration that the model
-        prefers; of several objectives, a point of the front. The defaults are as certain as pairs
-        with them make them.
+        prefers; of several objectives, a point of the front.
         """
         if self.study_file.scheme.objectives:
             with warnings.catch_warnings():
@@ -135,7 +133,7 @@ class StudyState:
             recommended(self.belief, self.given) if stage is None else stage.recommend(self.belief)
         )
         params = self.study_file.space.restricted(best.params)
-        return Pairing(self).known(replace(best, params=params))
+        return replace(best, params=params)
 
     def with_attribute(self, name: str, value: Any) -> StudyState:
         """The state with a user attribute, which is recorded with the study."""

@@ -61,10 +61,6 @@ _SQLSTATES = {  # of PostgreSQL
     **dict.fromkeys(("53100",), FULL),
     **dict.fromkeys(("XX001", "XX002"), DAMAGED),  # data, index
 }
-_MYSQL = {
-    **dict.fromkeys((1044, 1142, 1290, 1836), READ_ONLY),
-    **dict.fromkeys((1021, 1114), FULL),
-}
 
 
 def fault_of(error: BaseException) -> Fault | None:
@@ -83,9 +79,6 @@ def _by_code(error: BaseException) -> Fault | None:
         return _SQLSTATES.get(state)
     if isinstance(error, UnicodeError | json.JSONDecodeError):  # of a journal
         return DAMAGED
-    number = error.args[0] if error.args else None
-    if type(error).__module__.startswith(("MySQLdb", "pymysql")) and isinstance(number, int):
-        return _MYSQL.get(number)
     return _SYSTEM.get(error.errno or 0) if isinstance(error, OSError) else None
 
 

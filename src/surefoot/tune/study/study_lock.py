@@ -23,7 +23,7 @@ def study_lock(location: Location, sleep: Callable[[float], None] = time.sleep) 
 
     On one machine the study file itself is locked, read-only, so that no lock file is left behind
     and the lock ends with its process, even by `kill -9`. (`filelock` needs a file that it may
-    write to.) If the storage is a PostgreSQL or MySQL server, the study is also locked there, so
+    write to.) If the storage is a PostgreSQL server, the study is also locked there, so
     that processes of all machines exclude each other. If another process holds a lock for long, a
     message says so, once.
 

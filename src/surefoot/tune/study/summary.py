@@ -19,7 +19,6 @@ from surefoot.tune.study.failures import failure_lines
 from surefoot.tune.study.front_text import StudyFront
 from surefoot.tune.study.model_checks import contradictions
 from surefoot.tune.study.opened_study import OpenedStudy
-from surefoot.tune.study.pairing import Pairing
 from surefoot.tune.study.state import StudyState
 from surefoot.tune.study.trial_attributes import IMPORTED
 from surefoot.tune.study.unmeasured import unmeasured_objectives_note
@@ -105,8 +104,6 @@ class Summary:
         failures: The first failure's reason and what failures share, a sentence each.
         together: The constraints that were measured, in words, in a study with an environment or
             a fidelity, where they hold with the recommendation's `feasibility`.
-        present: Predicted value of the recommendation where its companion has the value of the
-            latest rounds; None in a study without pairs.
         front: The Pareto front in a study with several objectives, of which the recommended
             configuration is a point; `value` is the first objective there.
     """
@@ -122,7 +119,6 @@ class Summary:
     effects: tuple[str, ...] = ()
     failures: tuple[str, ...] = ()
     together: str = ""
-    present: float | None = None
     front: StudyFront | None = None
 
     def html(self, name: str) -> str:
@@ -133,18 +129,10 @@ class Summary:
         """
         rows: dict[str, Any] = {} if self.recommended is None else self.recommended.rows
         rows["against the defaults"] = None if self.defaults is None else str(self.defaults)
-        rows["at present"] = self.present
         rows["trials"] = f"{self.trials}, {self.failed} of them failed"
         limits = [] if self.defaults is None or not self.defaults.limits else [self.defaults.limits]
         notes = [*limits, *self.effects, *(f"Warning: {text}" for text in self.warnings)]
         return as_html(f"Study {name}", rows, notes)
-
-    @property
-    def paired(self) -> str:
-        """The recommendation in a study with pairs; empty in any other."""
-        if self.recommended is None or self.present is None:
-            return ""
-        return paired_text(self.defaults, self.present, self.recommended.params, self.units)
 
     @property
     def interval(self) -> tuple[float, float] | None:
@@ -188,7 +176,6 @@ def summarise(
             "constraints": predicted_constraints(state),
             "warnings": (*not_kept, *warnings_of(state, _checkpoints(state))),
             "effects": effect_lines(state),
-            "present": present_value(state),
             "front": front,
         }
     return Summary(
@@ -262,29 +249,6 @@ def constraints_together(state: StudyState) -> str:
     return f"{where}, {every} constraints ({', '.join(names)})"
 
 
-def present_value(state: StudyState) -> float | None:
-    """The recommendation's value at the present level of the machine; None without pairs."""
-    return Pairing(state).at_present(state.recommendation.value)
-
-
-def paired_text(
-    change: AgainstDefaults | None, present: float, params: Mapping[str, Any], units: Units
-) -> str:
-    """The recommendation of a study with pairs: its change, and its value at present.
-
-    Args:
-        change: The recommendation against the defaults, None where there are none.
-        present: Its value at the present level of the machine.
-        params: Its parameters.
-        units: Unit of the values.
-    """
-    now = f"at present {units.of_value(f'{present:.5g}')}"
-    if change is None:
-        return now
-    same = params == change.params
-    return f"{'the defaults' if same else f'{change} against the defaults'}, {now}"
-
-
 def against_defaults(state: StudyState) -> AgainstDefaults | None:
     """The recommendation against the default configuration, None where that does not apply."""
     defaults, belief = state.study_file.defaults, state.belief
@@ -293,9 +257,6 @@ def against_defaults(state: StudyState) -> AgainstDefaults | None:
         return None
     value, best = float(belief.predict([defaults])[0][0]), state.recommendation
     change = belief.difference(best.params, defaults)
-    if (reference := Pairing(state).default_value) is not None:
-        value = reference
-        change = (best.value - value, best.lower - value, best.upper - value)
     positive = all(trial.value is not None and trial.value > 0.0 for trial in state.measured)
     doubtful = {
         name: one

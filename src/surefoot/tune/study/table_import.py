@@ -28,7 +28,6 @@ from surefoot.tune.plain_text import shown, storable
 from surefoot.tune.study.compatibility import DEFINITION, PARAMETER_UNITS
 from surefoot.tune.study.known_trials import new_rows
 from surefoot.tune.study.opened_study import create_study
-from surefoot.tune.study.pairing import PAIRED
 from surefoot.tune.study.tables import FORMULA, check_cells, read_table
 from surefoot.tune.study.trial_attributes import (
     FAILURE,
@@ -88,12 +87,11 @@ def import_table(
     and `value`; `failure` is the reason of a row without a value, and `seconds` how long it took;
     `sem` is the standard error of the value, `worker` the name of the machine, `time` (or `start`,
     of `export`) when it began. A constraint has a column `constraint_NAME` or of its name if it was
-    measured, and `sem_NAME` is its standard error. Of a study with pairs the values are kept,
-    without what was measured beside them. A cell of an inactive parameter is ignored, and a failure
-    needs no environment. A row whose `state` is running, waiting, pruned or interrupted is left
-    out. All rows are checked before the first is added. A row that is a trial of the study already,
-    imported or measured, is not added again: one with the same parameters, environment and value,
-    and the same worker and time where both are given.
+    measured, and `sem_NAME` is its standard error. A cell of an inactive parameter is ignored, and
+    a failure needs no environment. A row whose `state` is running, waiting, pruned or interrupted
+    is left out. All rows are checked before the first is added. A row that is a trial of the study
+    already, imported or measured, is not added again: one with the same parameters, environment and
+    value, and the same worker and time where both are given.
 
     Args:
         path: The study file.
@@ -184,11 +182,10 @@ class _Table:
         errors = [f"{ERROR}_{name}" for name in self.constraints]
         known = (FAILED, STATE, DURATION, ERROR, *errors, WHO, WHEN, STARTED, *IGNORED)
         self.ignored: list[str] = []
-        paired = {*PAIRED} <= {*self.header}
         for index, name in enumerate(self.header):
             if index in used:
                 continue
-            if name.startswith(IGNORED_PREFIXES) or (paired and name in PAIRED):
+            if name.startswith(IGNORED_PREFIXES):
                 self.ignored.append(name)
             elif name in self.header[:index]:
                 raise InvalidInput(f"{path}: the column {shown(name)} is there twice")

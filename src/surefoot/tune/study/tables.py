@@ -18,7 +18,6 @@ from surefoot.tune.measuring.quantity import plain_number
 from surefoot.tune.output_file import check_output, output_file
 from surefoot.tune.plain_text import escaped, storable
 from surefoot.tune.study.opened_study import OpenedStudy
-from surefoot.tune.study.pairing import measured_in_pair
 from surefoot.tune.study.state import StudyState
 from surefoot.tune.study.trial_attributes import is_interrupted, record_of, trial_start
 from surefoot.types import InvalidInput, NotReady
@@ -48,11 +47,11 @@ def export(opened: OpenedStudy, output: Path) -> int:
     """Write all trials to a .csv or .parquet file, one row each, in order of their numbers.
 
     The columns are number, state, `params_NAME` for each parameter, `environment_NAME` for each
-    variable of the environment, value, in a study with pairs what was measured and beside what
-    value of the companion, `objective_NAME` for each further objective, `constraint_NAME` for each
-    constraint, weight (1: full weight, near 0: treated as an outlier), sem (standard error of the
-    value), `sem_NAME` (of a further objective or a constraint), worker (who or what measured it),
-    failure, start (local time) and seconds. The file appears complete or not at all.
+    variable of the environment, value, `objective_NAME` for each further objective,
+    `constraint_NAME` for each constraint, weight (1: full weight, near 0: treated as an outlier),
+    sem (standard error of the value), `sem_NAME` (of a further objective or a constraint), worker
+    (who or what measured it), failure, start (local time) and seconds. The file appears complete or
+    not at all.
 
     Args:
         opened: The study, as `open_study` gives it.
@@ -100,7 +99,6 @@ def trial_table(state: StudyState) -> tuple[list[dict[str, Any]], list[str]]:
             **{f"params_{name}": trial.params.get(name) for name in parameters},
             **{f"environment_{name}": environment.get(name) for name in variables},
             "value": trial.value if trial.state == TrialState.COMPLETE else None,
-            **(measured_in_pair(trial) if study_file.scheme.companion != "none" else {}),
             **{f"objective_{name}": others.get(name) for name in study_file.scheme.further},
             **{f"constraint_{name}": others.get(name) for name in study_file.constraints},
             "weight": weights.get(trial.number),

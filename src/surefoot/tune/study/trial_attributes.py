@@ -22,8 +22,6 @@ from surefoot.tune.plain_text import storable
 
 OWNER = "surefoot:process"
 UNITS = "surefoot:units"  # of the study: units of the first measurement, by name
-BESIDE = "surefoot:beside"  # what a trial is measured beside
-PAIR = "surefoot:pair"  # its measurement and its companion's, as they came
 RACE = "surefoot:race"  # of a trial: when its measurement is lost
 ENDED_EARLY = "surefoot:ended early"
 ASKED = "surefoot:asked"  # of a trial that is measured from outside, until its value is told

@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from surefoot.integrations.optuna import CONSTRAINTS, STANDARD_ERROR, STANDARD_ERRORS
-from surefoot.tune.measuring.beside import Companion
 from surefoot.tune.measuring.measurement import VALUE
 from surefoot.tune.measuring.unit_scales import scaled
-from surefoot.tune.study.trial_attributes import BESIDE, PAIR
 
 
 def attributes_in_units(
@@ -28,9 +26,4 @@ def attributes_in_units(
     for key in (CONSTRAINTS, STANDARD_ERRORS):
         if isinstance(others := found.get(key), dict):
             found[key] = {name: scaled(one, sizes.get(name, 1.0)) for name, one in others.items()}
-    if isinstance(pair := found.get(PAIR), dict):
-        beside = [scaled(one, size) for one in pair["companion"]]
-        found[PAIR] = {"value": scaled(pair["value"], size), "companion": beside}
-    if (companion := Companion.of(found.get(BESIDE))) is not None:
-        found[BESIDE] = companion.scaled(size).as_dict()
     return found

@@ -32,20 +32,17 @@ from surefoot.tune.study import trial_owner
 from surefoot.tune.study.compatibility import recorded_units
 from surefoot.tune.study.heartbeat import HEARTBEAT, SilentTrials
 from surefoot.tune.study.opened_study import OpenedStudy
-from surefoot.tune.study.pairing import Pairing, companion_of
 from surefoot.tune.study.racing import race_of
 from surefoot.tune.study.schedule import Schedule
 from surefoot.tune.study.state import StudyState
 from surefoot.tune.study.time_budget import OVER, seconds_spent
 from surefoot.tune.study.trial_attributes import (
     ASKED,
-    BESIDE,
     ENDED_EARLY,
     FAILURE,
     LEFT_BEHIND,
     OUTPUT,
     OWNER,
-    PAIR,
     RACE,
     SECONDS,
     UNITS,
@@ -135,8 +132,8 @@ class StudyTrials:
 
         One process at a time chooses, so each knows what the others are running, and together they
         begin no more trials than there are rounds. (Processes on different machines exclude each
-        other if the storage is a PostgreSQL or MySQL server; otherwise each may do one round too
-        many.) If the server ends the connection, what had begun is marked as interrupted.
+        other if the storage is a PostgreSQL server; otherwise each may do one round too many.) If
+        the server ends the connection, what had begun is marked as interrupted.
         """
         again = partial(self._interrupt_own, "the storage was disconnected as it began")
         return self.opened.attempt("beginning a trial", self._begin_next, again)
@@ -156,7 +153,7 @@ class StudyTrials:
             if state.finished >= target:
                 return NoTrial.DONE
             awaited = self.study_file.is_safe and running and not state.finished
-            if begun >= target or awaited or Pairing(state).awaits_reference:
+            if begun >= target or awaited:
                 return NoTrial.WAIT  # a safe search begins with what the defaults have shown
             self._enqueue(schedule, begun)
             trial = self.opened.study.ask()
@@ -182,26 +179,18 @@ class StudyTrials:
         self.opened.attempt("handing over trials", partial(self._hand_over, trials))
 
     def _hand_over(self, trials: Sequence[Trial]) -> None:
-        for name, value in ((ASKED, True), (OWNER, None), (BESIDE, None)):
+        for name, value in ((ASKED, True), (OWNER, None)):
             for trial in trials:
                 self.opened.storage.set_trial_user_attr(self._id(trial), name, value)
 
     def record(self, trial: Trial | FrozenTrial, result: Measurement | Failure) -> bool:
-        """Finish a trial; False if another process has marked it as interrupted meanwhile.
-
-        Its measurement, in the study's units, is converted to the reference value of its companion,
-        if it has one.
-        """
-        pair: dict[str, Any] = {}
-        if isinstance(result, Measurement) and (companion := companion_of(trial)) is not None:
-            pair = {"value": result.value, "companion": [one.value for one in result.beside]}
-            result = companion.relative(result)
+        """Finish a trial; False if another process has marked it as interrupted meanwhile."""
         if self.study_file.objective.log:
             result = positive(result)
         what = result.value if isinstance(result, Measurement) else result.reason
         doing = f"recording trial {trial.number} ({what})"
         try:
-            self.opened.attempt(doing, partial(self._record, trial, result, pair))
+            self.opened.attempt(doing, partial(self._record, trial, result))
         except UpdateFinishedTrialError:
             return False
         return True
@@ -229,17 +218,10 @@ class StudyTrials:
                 study.set_user_attr(UNITS, {**settled.units, **known})
         return settled
 
-    def _record(
-        self,
-        trial: Trial | FrozenTrial,
-        result: Measurement | Failure,
-        pair: Mapping[str, Any],
-    ) -> None:
+    def _record(self, trial: Trial | FrozenTrial, result: Measurement | Failure) -> None:
         attributes: dict[str, Any] = {SECONDS: round(result.seconds, 6)}
         if result.worker:
             attributes[WORKER] = result.worker
-        if pair:
-            attributes[PAIR] = dict(pair)
         if result.left_behind:
             attributes[LEFT_BEHIND] = result.left_behind
         if isinstance(result, Measurement):
@@ -330,9 +312,6 @@ class StudyTrials:
         """
         attributes: dict[str, Any] = {OWNER: trial_owner.this_process(self.run)}
         attributes |= {WORKER: self.worker} if self.worker else {}
-        pairing = Pairing(schedule.state)
-        if (companion := pairing.companion()) is not None:
-            attributes[BESIDE] = companion.as_dict()
         race = race_of(schedule.state) if self.study_file.objective.race else NO_RACE
         raced = {} if race is NO_RACE else {RACE: race.as_dict()}
         fixed: dict[str, Any] = {FIXED: dict(self.given)} if self.given else {}
@@ -345,7 +324,7 @@ class StudyTrials:
             for name, value in {**attributes, **raced}.items():
                 self.opened.storage.set_trial_user_attr(self._id(queued), name, value)
             return
-        if pairing.awaits_defaults or not self._has_defaults(trials):
+        if not self._has_defaults(trials):
             fixed = {FIXED: self.study_file.defaults_under(self.given)}
         elif design := self.design(schedule.state):
             fixed, following = {FIXED: dict(design[0])}, design[1:]

@@ -1,1 +1,1 @@
-"""Processes and clusters that measure."""
+"""Processes that measure, and executors."""

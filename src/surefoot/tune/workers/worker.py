@@ -24,7 +24,7 @@ from surefoot.tune.study.opened_study import create_study, import_model
 from surefoot.tune.study.server_outage import OUTAGES
 from surefoot.tune.study.trial_owner import worker_name
 from surefoot.tune.study.trials import StudyTrials
-from surefoot.tune.workers.cluster import LOCAL, ClusterObjective
+from surefoot.tune.workers.executor import ExecutorObjective
 from surefoot.tune.workers.worker_loop import TooManyFailures, tune
 from surefoot.types import SurefootError
 
@@ -35,7 +35,7 @@ def _say(text: str) -> None:
 
 def main(given: str) -> int:
     told = json.loads(given)
-    backend, index = told.get("backend", LOCAL), told["index"]
+    executor, index, run = told["executor"], told["index"], told["run"]
     # The workers choose configurations at the same time, on the same cores.
     torch.set_num_threads(max(1, (os.cpu_count() or 1) // told["workers"]))
     optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -48,13 +48,13 @@ def main(given: str) -> int:
             with stop.interruptible():
                 study_file = StudyFile.load(told["study"])
                 opened = create_study(study_file, worker=index)
-            name = told.get("name", worker_name(index))
-            trials = StudyTrials(opened, told["rounds"], told["run"], name, given=told["given"])
-            objective: Objective
-            if backend == LOCAL:
-                objective = objective_of(study_file, kept)
-            else:
-                objective = ClusterObjective(backend, name, study_file)
+            name = "" if executor else worker_name(index)
+            trials = StudyTrials(opened, told["rounds"], run, name, given=told["given"])
+            objective: Objective = (
+                ExecutorObjective(study_file, executor, run)
+                if executor
+                else objective_of(study_file, kept)
+            )
             tune(trials, objective, stop, Observer(note=_say))
     except SurefootError as error:
         print(error, file=sys.stderr)

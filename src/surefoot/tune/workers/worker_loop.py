@@ -18,7 +18,6 @@ from surefoot.tune.stopping import Stop
 from surefoot.tune.study import trial_owner
 from surefoot.tune.study.failures import explained_failure
 from surefoot.tune.study.heartbeat import heartbeats
-from surefoot.tune.study.pairing import companion_of
 from surefoot.tune.study.trial_attributes import RACE, trial_environment
 from surefoot.tune.study.trials import TRIED_AGAIN, NoTrial, StudyTrials
 from surefoot.tune.study.waiting import WaitingNote
@@ -131,9 +130,7 @@ def tune(
 
 
 def measure(objective: Objective, trial: Trial, stop: Stop) -> Measurement | Failure:
-    """The measurement of a trial, beside its companion if it has one, in its race."""
-    params, companion = {**trial.params, **trial_environment(trial)}, companion_of(trial)
-    if companion is not None:
-        return companion.measure(objective, params, stop)
+    """The measurement of a trial, in its race."""
+    params = {**trial.params, **trial_environment(trial)}
     race = [Race.of(trial.user_attrs[RACE])] if RACE in trial.user_attrs else []
     return objective.measure(params, stop, *race)

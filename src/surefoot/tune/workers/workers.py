@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from surefoot.tune.measuring.kept_processes import KeptProcesses
@@ -45,7 +45,7 @@ class Worker:
         index: int,
         workers: int,
         kept: KeptProcesses,
-        options: Mapping[str, str],
+        executor: str,
     ) -> None:
         self._errors, self._messages = Tail(4096), queue.SimpleQueue[str]()
         told = {
@@ -56,7 +56,7 @@ class Worker:
             "workers": workers,
             "kept": kept.descriptors,
             "given": dict(trials.given),
-            **options,
+            "executor": executor,
         }
         self.process = subprocess.Popen(
             [sys.executable, "-P", str(SCRIPT), str(os.getpid()), json.dumps(told)],
@@ -114,7 +114,8 @@ class Worker:
 
 def tune_with_workers(
     trials: StudyTrials,
-    options: Sequence[Mapping[str, str]],
+    number: int,
+    executor: str,
     stop: Stop,
     kept: KeptProcesses,
     observer: Observer,
@@ -123,7 +124,8 @@ def tune_with_workers(
 
     Args:
         trials: The study's trials.
-        options: For each worker the `backend`, and its `name` there; none on this machine.
+        number: Number of workers.
+        executor: `module:name` of the function that returns their executors, empty without any.
         stop: Ends the run after the running trials.
         kept: Where commands' processes are kept.
         observer: Called every now and then, when trials may have been recorded, and with a
@@ -140,10 +142,10 @@ def tune_with_workers(
         once_in_a_while(observer.note),
     )  # all processes see the same outages
     try:
-        for index, own in enumerate(options):
+        for index in range(number):
             stop.check()
             try:
-                workers.append(Worker(trials, index, len(options), kept, own))
+                workers.append(Worker(trials, index, number, kept, executor))
             except OSError as error:
                 raise WorkersFailed(f"no worker can be started: {error.strerror}") from None
         alive, waiting = list(workers), WaitingNote(trials, observer.note)

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from surefoot.risks.pinball import pinball, quantile_by_pinball
 from surefoot.types import InvalidInput
+from surefoot_experiments.lnso.pinball import pinball, quantile_by_pinball
 
 LAWS = {
     "normal": stats.norm(),

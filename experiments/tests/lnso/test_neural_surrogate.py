@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 
-from surefoot.acquisition.neural_surrogate import Surrogate, maximise_var
 from surefoot.spaces import ContinuousEnvironment
 from surefoot.spaces.environments import truncated_normal
 from surefoot.types import InvalidInput
+from surefoot_experiments.lnso.neural_surrogate import Surrogate, maximise_var
 
 LEVEL = 0.1
 ENVIRONMENT = ContinuousEnvironment(truncated_normal(0.0, 1.0, -2.0, 2.0))

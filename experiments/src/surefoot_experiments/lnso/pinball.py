@@ -8,7 +8,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from surefoot._internal import checks
+from surefoot_experiments.baselines.arguments import count, probability
 
 _LARGEST_FIRST_SAMPLE = 4096
 
@@ -31,6 +31,7 @@ def pinball(residual: Tensor, level: float) -> Tensor:
 
     Example:
         >>> import torch
+        >>> from surefoot_experiments.lnso.pinball import pinball
         >>> pinball(torch.tensor([-1.0, 2.0], dtype=torch.float64), 0.25)
         tensor([0.7500, 0.5000], dtype=torch.float64)
     """
@@ -66,8 +67,8 @@ def quantile_by_pinball(
     References:
         Nguyen et al. 2021, eq. 6; Polyak & Juditsky 1992 for the averaging.
     """
-    level = checks.probability("level", level)
-    steps, batch = checks.count("steps", steps), checks.count("batch", batch)
+    level = probability("level", level)
+    steps, batch = count("steps", steps), count("batch", batch)
     first = draw(_first_sample(level))
     nu, scale = _start(first, level)
     least, most = first.amin(-1), first.amax(-1)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from surefoot.acquisition.lacing_search import search
 from surefoot.types import InvalidInput
+from surefoot_experiments.lnso.lacing_search import search
 
 LOW = torch.zeros(2, dtype=torch.float64)
 HIGH = torch.ones(2, dtype=torch.float64)

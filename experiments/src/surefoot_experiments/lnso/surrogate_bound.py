@@ -8,18 +8,15 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch import Tensor
 
-from surefoot._internal import checks
-from surefoot.acquisition import lacing_search
-from surefoot.acquisition.argmax import best_of
-from surefoot.acquisition.lacing import Lacing, check_density, check_lacing
-from surefoot.acquisition.neural_surrogate import Surrogate, maximise_var
-from surefoot.acquisition.scores import PolicyState
+from surefoot.acquisition import Lacing, PolicyState, ScorePolicy
 from surefoot.beliefs import Belief
 from surefoot.risks import Risk, VaR
-from surefoot.risks.pinball import quantile_by_pinball
-from surefoot.spaces import Arms, Box, ContinuousEnvironment, Joint
-from surefoot.spaces.locations import Location
+from surefoot.spaces import Arms, Box, ContinuousEnvironment, Joint, Location
 from surefoot.types import InvalidInput
+from surefoot_experiments.baselines.arguments import count
+from surefoot_experiments.lnso import lacing_search
+from surefoot_experiments.lnso.neural_surrogate import Surrogate, maximise_var
+from surefoot_experiments.lnso.pinball import quantile_by_pinball
 
 _LACING_STARTS = 128
 _POOL = 2**16
@@ -58,21 +55,19 @@ class SurrogateBound:
     surrogate: Surrogate = field(default_factory=Surrogate)
 
     def __post_init__(self) -> None:
-        check_lacing(self.lacing)
-        checks.count("starts", self.starts)
+        ScorePolicy(lacing=self.lacing)  # which refuses other names
+        count("starts", self.starts)
         if not isinstance(self.surrogate, Surrogate):
-            raise InvalidInput(
-                f"`surrogate` is {checks.shown(self.surrogate)}, expected a `Surrogate()`."
-            )
+            raise InvalidInput(f"`surrogate` is {self.surrogate!r}, expected a `Surrogate()`.")
 
     def check(self, space: Arms | Box | Joint, risk: Risk) -> None:
         """Refuse all but `VaR` on a `Box` with a `ContinuousEnvironment`."""
         if not isinstance(risk, VaR) or space.design.finite or space.environment.finite:
             raise InvalidInput(
                 "a surrogate is for `VaR` on a `Box` beside a `ContinuousEnvironment`: use "
-                '`UpperConfidenceBound`, or `search="quantiles"`.'
+                "`UpperConfidenceBound`."
             )
-        check_density(space, risk, self.lacing)
+        ScorePolicy(lacing=self.lacing).check(space, risk)
 
     def choose(
         self, belief: Belief, among: Sequence[Location] | None, state: PolicyState
@@ -96,7 +91,11 @@ class SurrogateBound:
 
         z = draw(256)
         sampled = replace(belief, z=z, weights_of_z=torch.full_like(z[:, 0], 1.0 / len(z)))
-        known = best_of(sampled.designs, sampled.mean, self.starts // 2)
+        known = sampled.designs
+        if len(known):
+            with torch.no_grad():
+                order = sampled.mean(known).argsort(descending=True)
+            known = known[order[: self.starts // 2]]
         starts = torch.cat([known, design.sample(self.starts - len(known), generator)])
         with torch.no_grad():
             ends, _ = maximise_var(

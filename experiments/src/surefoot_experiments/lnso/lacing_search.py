@@ -9,10 +9,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from surefoot._internal import checks
-from surefoot._internal.threads import one_thread
-from surefoot.acquisition.lacing import Lacing, check_lacing
+from surefoot.acquisition import Lacing, ScorePolicy
 from surefoot.types import InvalidInput
+from surefoot_experiments.baselines.arguments import count, positive
 
 _LAST_STEP = 1e-3  # of the first
 _BEYOND = 1.1  # times the way to where the violation would be 0 if it went on as here
@@ -86,46 +85,45 @@ def search(
     References:
         Nguyen et al. 2021, Definition 1, Section 3.5 and eq. 8.
     """
-    check_lacing(lacing)
+    ScorePolicy(lacing=lacing)  # which refuses other names
     by_density = lacing != "unif"
     if by_density and log_density is None:
         raise InvalidInput(f"lacing={lacing!r} needs a `log_density`: pass one, or lacing='unif'.")
-    steps, reach = checks.count("steps", steps), checks.positive("reach", reach)
+    steps, reach = count("steps", steps), positive("reach", reach)
     span, z = high - low, starts.clamp(low, high)
     unknown = torch.full_like(z[:, 0], torch.inf)
     edge = torch.zeros_like(z)  # outward normals of those that violated the condition one step ago
     best = _Candidates(z, unknown < 0.0, -unknown, unknown)
-    with one_thread():
-        for step in range(steps + 1):
-            with torch.enable_grad():
-                tracked = z.detach().requires_grad_()
-                missing = upper_var - upper(tracked), lower(tracked) - lower_var
-                violation = missing[0].relu() + missing[1].relu()
-                laces = violation <= 0.0
-                loss = violation
-                if log_density is not None:
-                    log_p = log_density(tracked)
-                    never = log_p == -torch.inf
-                    laces = laces & ~never
-                    violation = violation.masked_fill(never, torch.inf)
-                    loss = torch.where(laces, -log_p, loss) if by_density else loss
-                (slope,) = torch.autograd.grad(loss.sum(), tracked)
-            violation = violation.detach()
-            score = torch.where(laces, -loss.detach(), -violation)
-            best = best.better_of(_Candidates(z, laces, score, violation))
-            if step == steps or (lacing == "unif" and bool(best.laces.any())):
-                break
-            slope = _inward(slope * span, z <= low, z >= high)
-            length = slope.norm(dim=-1, keepdim=True)
-            toward = -_unit(slope)
-            # One that has just become a lacing value moves along the edge, not out again.
-            toward = _unit(toward - edge * (toward * edge).sum(-1, keepdim=True).relu())
-            edge = torch.where(laces.unsqueeze(-1), 0.0, _unit(slope))
-            # One that is none moves at most to where it becomes one (Polyak's step, for minimum 0).
-            share = torch.full_like(length, reach * _LAST_STEP ** (step / steps))
-            in_sight = _BEYOND * violation.unsqueeze(-1) / length.clamp_min(1e-150)
-            share = torch.where(laces.unsqueeze(-1), share, torch.minimum(4.0 * share, in_sight))
-            z = (z + span * share * toward).clamp(low, high)
+    for step in range(steps + 1):
+        with torch.enable_grad():
+            tracked = z.detach().requires_grad_()
+            missing = upper_var - upper(tracked), lower(tracked) - lower_var
+            violation = missing[0].relu() + missing[1].relu()
+            laces = violation <= 0.0
+            loss = violation
+            if log_density is not None:
+                log_p = log_density(tracked)
+                never = log_p == -torch.inf
+                laces = laces & ~never
+                violation = violation.masked_fill(never, torch.inf)
+                loss = torch.where(laces, -log_p, loss) if by_density else loss
+            (slope,) = torch.autograd.grad(loss.sum(), tracked)
+        violation = violation.detach()
+        score = torch.where(laces, -loss.detach(), -violation)
+        best = best.better_of(_Candidates(z, laces, score, violation))
+        if step == steps or (lacing == "unif" and bool(best.laces.any())):
+            break
+        slope = _inward(slope * span, z <= low, z >= high)
+        length = slope.norm(dim=-1, keepdim=True)
+        toward = -_unit(slope)
+        # One that has just become a lacing value moves along the edge, not out again.
+        toward = _unit(toward - edge * (toward * edge).sum(-1, keepdim=True).relu())
+        edge = torch.where(laces.unsqueeze(-1), 0.0, _unit(slope))
+        # One that is none moves at most to where it becomes one (Polyak's step, for minimum 0).
+        share = torch.full_like(length, reach * _LAST_STEP ** (step / steps))
+        in_sight = _BEYOND * violation.unsqueeze(-1) / length.clamp_min(1e-150)
+        share = torch.where(laces.unsqueeze(-1), share, torch.minimum(4.0 * share, in_sight))
+        z = (z + span * share * toward).clamp(low, high)
     return best.pick(lacing, generator)
 
 

@@ -9,8 +9,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from surefoot._internal import checks
-from surefoot._internal.threads import one_thread
+from surefoot_experiments.baselines.arguments import count, positive, probability
 
 
 @dataclass(frozen=True)
@@ -54,10 +53,10 @@ class Surrogate:
 
     def __post_init__(self) -> None:
         for name in ("radius", "fit_rate", "climb_rate"):
-            checks.positive(name, getattr(self, name))
+            positive(name, getattr(self, name))
         for name in ("points", "samples", "hidden", "fit_steps", "refit_steps", "climb_steps"):
-            checks.count(name, getattr(self, name))
-        checks.count("balls", self.balls)
+            count(name, getattr(self, name))
+        count("balls", self.balls)
 
 
 @torch.no_grad()
@@ -99,31 +98,30 @@ def maximise_var(
     References:
         Nguyen et al. 2021, Algorithm 2 (LNSO).
     """
-    level = checks.probability("level", level)
+    level = probability("level", level)
     span = upper - lower
     ends = ((starts - lower) / span).clamp(0.0, 1.0)
     values = torch.zeros_like(ends[:, 0])
     weights = _first_weights(ends, settings.hidden, generator)
     moving = torch.arange(len(ends), device=ends.device)
-    with one_thread():
-        for ball in range(settings.balls):
-            centre = ends[moving]
+    for ball in range(settings.balls):
+        centre = ends[moving]
 
-            def sample(around: Tensor = centre) -> tuple[Tensor, Tensor]:
-                local = _in_unit_ball(len(around), settings.points, around, generator)
-                x = (around.unsqueeze(1) + settings.radius * local).clamp(0.0, 1.0)
-                h = target(lower + span * x, draw(settings.samples))
-                return (x - around.unsqueeze(1)) / settings.radius, h
+        def sample(around: Tensor = centre) -> tuple[Tensor, Tensor]:
+            local = _in_unit_ball(len(around), settings.points, around, generator)
+            x = (around.unsqueeze(1) + settings.radius * local).clamp(0.0, 1.0)
+            h = target(lower + span * x, draw(settings.samples))
+            return (x - around.unsqueeze(1)) / settings.radius, h
 
-            steps = settings.refit_steps if ball else settings.fit_steps
-            # The old weights in the new ball's coordinates keep the slope of the old ball, and no
-            # unit saturates.
-            net, middle, scale = _fit(weights[moving], sample, level, steps, settings)
-            x, g = _ascend(net, centre, 1.0 - ball / settings.balls, settings)
-            weights[moving], ends[moving], values[moving] = net, x, middle + scale * g
-            moving = moving[(x - centre).norm(dim=-1) >= settings.radius]
-            if len(moving) == 0:
-                break
+        steps = settings.refit_steps if ball else settings.fit_steps
+        # The old weights in the new ball's coordinates keep the slope of the old ball, and no
+        # unit saturates.
+        net, middle, scale = _fit(weights[moving], sample, level, steps, settings)
+        x, g = _ascend(net, centre, 1.0 - ball / settings.balls, settings)
+        weights[moving], ends[moving], values[moving] = net, x, middle + scale * g
+        moving = moving[(x - centre).norm(dim=-1) >= settings.radius]
+        if len(moving) == 0:
+            break
     return (lower + span * ends).clamp(lower, upper), values
 
 

@@ -1,1 +1,0 @@
-"""Whatever follows a run trial by trial: a log, a command, a page."""
