@@ -55,8 +55,11 @@ class Hyperparameters(Protocol):
         """Known part of the noise, in addition to what is fitted or given."""
         ...
 
-    def is_due(self, number: int, fitted_at: int) -> bool:
-        """Whether to fit after so many rewards, given those at the last fit."""
+    def next_due(self, fitted_at: int) -> float:
+        """Number of rewards, above that at the last fit, at which the next one is due.
+
+        It is 1 where there was none, infinite where none is due any more.
+        """
         ...
 
     def fit(self, data: TrainingData) -> Fitted:
