@@ -314,7 +314,6 @@ class Regressor:
             fitted: Hyperparameters with this kernel, in whose units rewards are standardised.
         """
         own = replace(self._in(self.regression.current(observations)), fitted=fitted)
-        own.state = own.replayed(observations)
         return own.infer(observations)
 
     def restored(self, observations: Observations, inferred: Inferred) -> OutcomeBelief:

@@ -209,10 +209,9 @@ class History:
             return self.belief_with(observations)
         latest = self.latest
         if self._is_batched and number >= 2 * latest.inferred.number:
-            own = self.generator.clone_state()
-            regressor = self.regressor.redrawn(observations, own)
-            regressor.state = regressor.replayed(observations)
-            return regressor.infer(observations)
+            return self.regressor.redrawn(observations, self.generator.clone_state()).infer(
+                observations
+            )
         if not self._is_batched or len(latest.observations) == number:
             return latest
         due = number >= rule.next_due(self.fitted_at)
