@@ -348,15 +348,16 @@ class Regressor:
         inferred: Inferred,
         progress: Progress,
     ) -> OutcomeBelief:
-        shape = self._shape(sample, progress)
+        shape = self._shape(sample, inferred.posterior, progress)
         return OutcomeBelief(
             self.model, self.fitted, observations, sample, inferred, self.prior, shape
         )
 
-    def _shape(self, sample: Sample, progress: Progress) -> Shape:
+    def _shape(self, sample: Sample, posterior: Posterior, progress: Progress) -> Shape:
+        ridges = self.shifted.ridges
         for rule in self.model.band_rules:
             regressions = self.shifted.of(self.regression, sample.version)
-            return narrowed(rule, regressions, sample, progress)
+            return narrowed(rule, ridges, regressions, sample, posterior, progress)
         return SYMMETRIC
 
     def _in(self, regression: Regression) -> Regressor:

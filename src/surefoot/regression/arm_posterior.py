@@ -197,6 +197,12 @@ class ArmPosterior(AtArms):
         self._followed._followed = None
         return self._followed
 
+    def among(self, arms: Tensor) -> ArmPosterior:
+        """The same with a table of some of the arms (n,) alone."""
+        mean, start = self.mean_of_arms[arms], self.start[arms]
+        table = self.table.rows(arms)
+        return replace(self, mean_of_arms=mean, start=start, table=table, _bounds=None)
+
     @property
     def as_redrawn(self) -> ArmPosterior:
         """The same where pulls without rewards are conditioned on with their residual."""
