@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
@@ -100,7 +100,3 @@ class FoundAnew:
         growth = (self.ridges / self.ridge).clamp_min(1.0).sqrt()
         most = torch.minimum(growth.to(deviation) * deviation, scale * table.prior.sqrt())
         return (means.T + self.widths.to(deviation) * most).amin(0)
-
-    def among(self, arms: Tensor) -> FoundAnew:
-        """The same with a table of some of the arms (n,) alone."""
-        return replace(self, embedding=self.embedding.rows(arms))  # type: ignore[attr-defined]
