@@ -16,7 +16,6 @@ from surefoot.estimators import Estimate
 from surefoot.hyperparameters import CERTAIN_HYPERPARAMETERS, Uncertainty
 from surefoot.regression.arm_posterior import ArmPosterior
 from surefoot.regression.draws import Path
-from surefoot.regression.embedding import Embedding
 from surefoot.regression.observations import Pull
 from surefoot.regression.posterior import Posterior, Predictive
 from surefoot.regression.regression import Regression
@@ -56,7 +55,7 @@ class Shape(Protocol):
         """Upper bounds of all arms (A,), or what these are at most, where they are not known."""
         ...
 
-    def within(self, table: Embedding) -> Shape:
+    def within(self, posterior: ArmPosterior) -> Shape:
         """The same for a posterior with a table of some of the arms alone."""
         ...
 
@@ -99,7 +98,7 @@ class Symmetric:
     def ceiling(self, posterior: ArmPosterior, width: float) -> Tensor:
         return self.bound(posterior, width, posterior.points, 1.0)
 
-    def within(self, table: Embedding) -> Symmetric:
+    def within(self, posterior: ArmPosterior) -> Symmetric:
         return self
 
     def ends(self, posterior: Predictive, width: float, points: Tensor) -> BandEnds:
@@ -163,7 +162,7 @@ class Band:
     def among(self, arms: Tensor) -> Band:
         """The band with a table of some of the arms (n,) alone, where it is of all."""
         posterior = self.posterior.among(arms)  # type: ignore[attr-defined]
-        return replace(self, posterior=posterior, shape=self.shape.within(posterior.table))
+        return replace(self, posterior=posterior, shape=self.shape.within(posterior))
 
     def with_pending(self, pulls: Sequence[Pull]) -> Band:
         """The band whose deviation is conditioned on pulls without rewards."""
@@ -195,11 +194,10 @@ class Intersection:
 
     def ceiling(self, posterior: ArmPosterior, width: float) -> Tensor:
         widest = SYMMETRIC.ceiling(posterior, width)
-        others: FoundAnew = self.others  # type: ignore[assignment]
-        return torch.minimum(widest, others.ceiling(posterior.deviation_of_arms))
+        return torch.minimum(widest, self.others.ceiling)  # type: ignore[union-attr]
 
-    def within(self, table: Embedding) -> Intersection:
-        return replace(self, others=replace(self.others, embedding=table))  # type: ignore[type-var]
+    def within(self, posterior: ArmPosterior) -> Intersection:
+        return replace(self, others=replace(self.others, posterior=posterior))  # type: ignore[type-var]
 
     def ends(self, posterior: Predictive, width: float, points: Tensor) -> BandEnds:
         mean, deviation = posterior.mean_and_deviation(points)

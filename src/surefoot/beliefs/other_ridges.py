@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
 from surefoot._internal.linalg import cholesky
-from surefoot.regression.embedding import Embedding
 from surefoot.regression.posterior import LEAST_VARIANCE, Posterior
 from surefoot.regression.sample import Sample
 from surefoot.regression.units import RewardUnits
@@ -47,7 +47,7 @@ class FoundAnew:
     """Factors of the pulls in features that change with the rewards, found from that of the run.
 
     Args:
-        embedding: The feature map.
+        posterior: The posterior of the run.
         ridge: The regularisation of the run.
         ridges: The others (s, 1).
         roots: Lower Cholesky factors (s, m, m) of V.
@@ -56,7 +56,7 @@ class FoundAnew:
         widths: The widths (s, 1); empty as long as they are not known.
     """
 
-    embedding: Embedding
+    posterior: Posterior
     ridge: float
     ridges: Tensor
     roots: Tensor
@@ -73,12 +73,12 @@ class FoundAnew:
         roots = cholesky(factor.gram + (others - factor.ridge).unsqueeze(-1) * eye)
         moments = sample.moments(sample.weighted_sums).unsqueeze(-1)
         theta = torch.cholesky_solve(moments.expand(len(others), -1, 1), roots).squeeze(-1)
-        embedding, ridge = posterior.embedding, factor.ridge
-        return cls(embedding, ridge, others, roots, theta, sample.units, others[:0])
+        return cls(posterior, factor.ridge, others, roots, theta, sample.units, others[:0])
 
     def band(self, points: Tensor) -> tuple[Tensor, Tensor]:
-        features = self.embedding(points)
-        residual, units = self.embedding.residual(points, features), self.units
+        embedding, units = self.posterior.embedding, self.units
+        features = embedding(points)
+        residual = embedding.residual(points, features)
         means = units.center + units.scale * (self.coefficients.to(features) @ features.T)
         root = self.roots.to(features)
         solved = torch.linalg.solve_triangular(
@@ -89,13 +89,14 @@ class FoundAnew:
         variance = torch.maximum(residual + explained, least)
         return means, units.scale * self.widths.to(features) * variance.sqrt()
 
-    def ceiling(self, deviation: Tensor) -> Tensor:
-        """At least the upper bounds of all arms (A,), from their deviation (A,) in the run.
+    @cached_property
+    def ceiling(self) -> Tensor:
+        """At least the upper bounds of all arms (A,), where the posterior is tabulated.
 
         A variance is at most that of the prior, and grows no faster than the regularisation.
         """
-        table: Any = self.embedding
-        scale = self.units.scale
+        arms: Any = self.posterior
+        table, deviation, scale = arms.table, arms.deviation_of_arms, self.units.scale
         means = self.units.center + scale * table.product(self.coefficients.T.to(deviation.device))
         growth = (self.ridges / self.ridge).clamp_min(1.0).sqrt()
         most = torch.minimum(growth.to(deviation) * deviation, scale * table.prior.sqrt())
