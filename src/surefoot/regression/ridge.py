@@ -92,6 +92,9 @@ class RidgeFactor:
             The new factor, and directions (m, k) of the sum of whose squared products with
             features leverages everywhere fall.
         """
+        if len(features) == 1:
+            step = self.updated(features[0], float(counts))
+            return step.factor, (step.solved * math.sqrt(step.drop(1.0))).unsqueeze(-1)
         solved = self.inverse @ features.T
         inner = features @ solved
         inner.diagonal().add_(1.0 / counts)
