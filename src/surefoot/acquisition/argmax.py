@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -12,13 +13,15 @@ from surefoot.acquisition.ascent import ascend
 from surefoot.acquisition.constrained_ascent import ascend_within, refined
 from surefoot.acquisition.local_search import neighbors
 from surefoot.beliefs import Belief
+from surefoot.beliefs.band import SYMMETRIC, Band, BandEnds
 from surefoot.beliefs.probability import Score
-from surefoot.regression.arm_values import FoundArms
+from surefoot.regression.arm_posterior import ArmPosterior
 from surefoot.spaces import Arms, Box
 from surefoot.spaces.locations import Location, designs_of
 from surefoot.types import InvalidInput
 
 _CHUNK = 4096
+_MORE = 16  # times as many arms, whose bounds are computed if need be
 _RAW = 512  # Sobol points, of which the best are starts
 _STARTS = 6
 _STEPS = 60  # iterations of L-BFGS
@@ -30,27 +33,52 @@ _SWEEPS = 4  # over the levels and choices
 class ArmBound:
     """The upper confidence bound on arms whose posterior is tabulated, as a score.
 
-    It knows its own maximiser, which need not evaluate all arms after pulls without rewards.
+    It knows its own maximiser, which need not evaluate all arms after pulls without rewards, nor
+    where even a ceiling of the bounds is lower.
 
     Args:
         space: The arms.
-        posterior: The posterior of all of them.
-        width: Multiplier of the standard deviation.
+        band: The band at all of them.
     """
 
     space: Arms
-    posterior: FoundArms
-    width: float
+    band: Band
 
     def __call__(self, x: Tensor) -> Tensor:
-        mean, deviation = self.posterior.mean_and_deviation(x)  # type: ignore[attr-defined]
-        return torch.add(mean, deviation, alpha=self.width)
+        return self.band.bound(x, 1.0)
+
+    @cached_property
+    def ceiling(self) -> Tensor:
+        """At least the bounds of all arms (A,), in one process."""
+        posterior: ArmPosterior = self.band.posterior  # type: ignore[assignment]
+        return self.band.shape.ceiling(posterior, self.band.width)
+
+    def ends(self, arms: Tensor) -> BandEnds:
+        """Mean and bounds of some of the arms (n,)."""
+        band = self.band.among(arms)
+        return band.ends(band.posterior.points)  # type: ignore[attr-defined]
 
     def best(self, among: Sequence[Location] | None) -> Location:
         """The arm of largest bound, of those allowed."""
-        allowed = None if among is None else torch.tensor([location.arm for location in among])
-        arm = self.posterior.best_arm(self.width, allowed)
+        if self.band.shape is SYMMETRIC:
+            allowed = None if among is None else torch.tensor([location.arm for location in among])
+            arm = self.band.posterior.best_arm(self.band.width, allowed)  # type: ignore[attr-defined]
+        elif among is None:
+            arm = self._best_narrowed()
+        else:
+            return among[best_row(self, designs_of(among))]
         return self.space.location(self.space.points[arm], arm)
+
+    def _best_narrowed(self) -> int:
+        """The arm of largest bound, of those that the posterior bounds most highly."""
+        number = 1
+        while True:
+            number = min(_MORE * number, len(self.space))
+            highest, arms = self.ceiling.topk(number)
+            upper = self.ends(arms).upper
+            best = upper.max()
+            if number == len(self.space) or best > highest[-1]:
+                return int(arms[upper == best].min())
 
 
 def away_from_arms(what: str) -> InvalidInput:

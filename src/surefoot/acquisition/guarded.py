@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from surefoot._internal import checks
+from surefoot.acquisition.argmax import ArmBound
 from surefoot.acquisition.lacing import Lacing, check_lacing
 from surefoot.acquisition.policy import Policy, ScorePolicy, UpperConfidenceBound, as_policy
 from surefoot.acquisition.scores import PolicyState, ScoreRule
@@ -152,7 +153,16 @@ class Guarded:
         chosen = as_policy(self.policy).choose(belief.of_width(width), among, state)
         proved = self.bounds(belief)
         at, optimistic = proved.represented, partial(self._optimistic.choose, proved, among, state)
-        if among is None and at.has_table:  # by which the largest bound is known
+        known = among is None and at.has_table
+        bound = UpperConfidenceBound()(at, state.generator)
+        if known and isinstance(bound, ArmBound):  # bounds of all arms are found if need be
+            _, (lower,), (upper,) = bound.ends(torch.tensor([chosen.arm]))
+            if self._certifies(at, chosen, bound.ceiling.max(), lower, upper):
+                return chosen
+            best = optimistic()
+            largest = bound.ends(torch.tensor([best.arm])).upper
+            return chosen if self._certifies(at, chosen, largest, lower, upper) else best
+        if known:  # by which the largest bound is known
             with torch.no_grad():
                 _, lower, upper = at.risks(at.space.design.points)  # type: ignore[union-attr]
             arm = chosen.design_arm
@@ -168,7 +178,12 @@ class Guarded:
         return ScorePolicy(lacing=self.lacing)
 
     def _certifies(
-        self, belief: Belief, chosen: Location, largest: Tensor, lower: Tensor, upper: Tensor
+        self,
+        belief: Belief,
+        chosen: Location,
+        largest: Tensor,
+        lower: Tensor,
+        upper: Tensor,
     ) -> bool:
         """Whether the regret of a choice is at most 1 + c times the width of its bounds.
 

@@ -13,10 +13,9 @@ from surefoot.acquisition.argmax import ArmBound, away_from_arms, maximise
 from surefoot.acquisition.lacing import Lacing, check_density, check_lacing, lacing_value
 from surefoot.acquisition.scores import PolicyState, ScoreRule
 from surefoot.beliefs import Belief
-from surefoot.beliefs.band import SYMMETRIC
 from surefoot.beliefs.best_level import on_best_level
 from surefoot.beliefs.probability import Score
-from surefoot.regression.arm_values import FoundArms
+from surefoot.regression.posterior import AtArms
 from surefoot.risks import Risk
 from surefoot.spaces import Arms, Box, Joint
 from surefoot.spaces.locations import Location
@@ -108,10 +107,9 @@ class UpperConfidenceBound:
             belief = on_best_level(belief)
             belief = belief.integrated(belief.outcome.uncertainty.smooth)
         space = belief.space
-        posterior = belief.band.predictive
-        tabulated = isinstance(space, Arms) and isinstance(posterior, FoundArms)
-        if tabulated and belief.band.shape is SYMMETRIC and belief.feasible.is_certain:
-            return ArmBound(space, posterior, belief.width)  # type: ignore[arg-type]
+        tabulated = isinstance(space, Arms) and isinstance(belief.band.predictive, AtArms)
+        if tabulated and belief.band.shape.is_of_some and belief.feasible.is_certain:
+            return ArmBound(space, belief.band)  # type: ignore[arg-type]
         return lambda x: belief.bound(x, belief.width)
 
 

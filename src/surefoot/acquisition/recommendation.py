@@ -27,7 +27,7 @@ from surefoot.beliefs.probability import Probability, Score
 from surefoot.beliefs.success import Feasibility
 from surefoot.estimators.spread import robust_spread
 from surefoot.estimators.student_t import OUTLIER_WEIGHT
-from surefoot.regression.arm_values import FoundArms
+from surefoot.regression.posterior import AtArms
 from surefoot.spaces import Arms, Box, Joint
 from surefoot.spaces.locations import Location
 from surefoot.spaces.pending import PendingQueries
@@ -327,7 +327,7 @@ def _best_arm(by: By, value: Score, plug_in: Score, belief: Belief) -> Location:
 def _best_elsewhere(arms: Arms, by: By, belief: Belief) -> Tensor:
     """The arms (n, d) of largest plug-in value, where workers know it."""
     posterior = belief.posterior
-    if not isinstance(posterior, FoundArms) or not belief.feasible.is_certain:
+    if not isinstance(posterior, AtArms) or not belief.feasible.is_certain:
         raise away_from_arms("the recommendation")
     width = -belief.width if by == "lower" else 0.0
     return arms.points[posterior.top(width, _LEAST_COMPARED)[0]]

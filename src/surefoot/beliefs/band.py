@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
 
 from surefoot._internal.user_warnings import warn
+from surefoot.beliefs.other_ridges import FoundAnew, KeptUp, OtherRidges
 from surefoot.estimators import Estimate
 from surefoot.hyperparameters import CERTAIN_HYPERPARAMETERS, Uncertainty
+from surefoot.regression.arm_posterior import ArmPosterior
 from surefoot.regression.draws import Path
 from surefoot.regression.observations import Pull
 from surefoot.regression.posterior import Posterior, Predictive
@@ -44,6 +45,19 @@ class BandEnds(NamedTuple):
 
 class Shape(Protocol):
     """Bounds of a function at each point, given its posterior and a width."""
+
+    @property
+    def is_of_some(self) -> bool:
+        """Whether bounds are found at the arms that they are asked for, those of all not known."""
+        ...
+
+    def ceiling(self, posterior: ArmPosterior, width: float) -> Tensor:
+        """Upper bounds of all arms (A,), or what these are at most, where they are not known."""
+        ...
+
+    def within(self, posterior: ArmPosterior) -> Shape:
+        """The same for a posterior with a table of some of the arms alone."""
+        ...
 
     def ends(self, posterior: Predictive, width: float, points: Tensor) -> BandEnds:
         """Mean and bounds at points (n, d), differentiable.
@@ -78,6 +92,14 @@ class Shape(Protocol):
 @dataclass(frozen=True)
 class Symmetric:
     """mean +- width * deviation."""
+
+    is_of_some: ClassVar[bool] = True
+
+    def ceiling(self, posterior: ArmPosterior, width: float) -> Tensor:
+        return self.bound(posterior, width, posterior.points, 1.0)
+
+    def within(self, posterior: ArmPosterior) -> Symmetric:
+        return self
 
     def ends(self, posterior: Predictive, width: float, points: Tensor) -> BandEnds:
         mean, deviation = posterior.mean_and_deviation(points)
@@ -137,6 +159,11 @@ class Band:
         """A function as far from the mean as the bounds, see `Shape.draw`."""
         return self.shape.draw(self.posterior, self.width, scale, generator, prior)
 
+    def among(self, arms: Tensor) -> Band:
+        """The band with a table of some of the arms (n,) alone, where it is of all."""
+        posterior = self.posterior.among(arms)  # type: ignore[attr-defined]
+        return replace(self, posterior=posterior, shape=self.shape.within(posterior))
+
     def with_pending(self, pulls: Sequence[Pull]) -> Band:
         """The band whose deviation is conditioned on pulls without rewards."""
         if not pulls:
@@ -153,12 +180,24 @@ class Intersection:
     distance from the mean.
 
     Args:
-        others: Posteriors with other regularisations, each with its width.
+        others: Those with other regularisations; None where there are none.
         scale: Factor on the distance of the ends from the mean, contained in the posterior's width.
     """
 
-    others: Sequence[tuple[Posterior, float]]
+    others: OtherRidges | None
     scale: float
+
+    @property
+    def is_of_some(self) -> bool:
+        """With a scale below 1, a mean that has moved up may raise the upper bound."""
+        return self.scale == 1.0 and isinstance(self.others, FoundAnew)
+
+    def ceiling(self, posterior: ArmPosterior, width: float) -> Tensor:
+        widest = SYMMETRIC.ceiling(posterior, width)
+        return torch.minimum(widest, self.others.ceiling)  # type: ignore[union-attr]
+
+    def within(self, posterior: ArmPosterior) -> Intersection:
+        return replace(self, others=replace(self.others, posterior=posterior))  # type: ignore[type-var]
 
     def ends(self, posterior: Predictive, width: float, points: Tensor) -> BandEnds:
         mean, deviation = posterior.mean_and_deviation(points)
@@ -168,10 +207,11 @@ class Intersection:
             left = deviation / before.clamp_min(_TINY)
         reach = (width / self.scale) * deviation if self.scale > 0.0 else 0.0 * deviation
         widest_lower, widest_upper = lower, upper = mean - reach, mean + reach
-        for other, multiplier in self.others if self.scale > 0.0 else ():
-            at, reach = other.mean_and_deviation(points)
-            reach = multiplier * left * reach
-            lower, upper = torch.maximum(lower, at - reach), torch.minimum(upper, at + reach)
+        if self.others is not None and self.scale > 0.0:
+            means, reaches = self.others.band(points)
+            reaches = left * reaches
+            lower = torch.maximum(lower, (means - reaches).amax(0))
+            upper = torch.minimum(upper, (means + reaches).amin(0))
         empty = lower > upper  # by rounding, or where the rewards contradict the assumptions
         lower, upper = lower.where(~empty, widest_lower), upper.where(~empty, widest_upper)
         mean = mean.clamp(lower, upper)
@@ -247,10 +287,13 @@ class ShiftedRegressions:
             regression.update(pull)
 
     def of(self, regression: Regression, version: int) -> tuple[Regression, ...]:
-        """The regressions in the features of one, built again where these have changed."""
+        """The regressions in the features of one, built again where these have changed.
+
+        There are none in features that change with every reward.
+        """
         if version != self.version:
             self.version = version
-            self.regressions = tuple(regression.with_ridge(ridge) for ridge in self.ridges)
+            self.regressions = regression.with_ridges(self.ridges)
         return self.regressions
 
 
@@ -262,14 +305,8 @@ def misfit(sample: Sample, ridge: float) -> float:
     else:
         known = counts if counts.numel() else sample.counts
         factor = RidgeFactor.of(sample.features, ridge, known, sample.products)
-    return _ridge_regression(sample, sample, factor)[1]
-
-
-def _ridge_regression(rewards: Sample, sample: Sample, factor: RidgeFactor) -> tuple[Tensor, float]:
-    """V^{-1} Phi'y (m,) and the misfit, of the rewards as the regression itself weighs them."""
-    moments = sample.moments(rewards.weighted_sums)
-    theta = factor.solve(moments)
-    return theta, max(rewards.weighted_squares - float(moments @ theta), 0.0)
+    moments = sample.moments(sample.weighted_sums)
+    return max(sample.weighted_squares - float(moments @ factor.solve(moments)), 0.0)
 
 
 def unexplained(sample: Sample, prior_variance: float) -> float:
@@ -280,31 +317,51 @@ def unexplained(sample: Sample, prior_variance: float) -> float:
 
 def narrowed(
     rule: BandRule,
+    ridges: Sequence[float],
     regressions: Sequence[Regression],
     sample: Sample,
+    posterior: Posterior,
     progress: Progress,
 ) -> Shape:
     """The bounds of a rule, or symmetric ones, with a warning, where the rewards contradict it.
 
     Args:
         rule: The rule.
-        regressions: The regression with other regularisations.
+        ridges: The other regularisations.
+        regressions: The regression with these, where they are kept up to date.
         sample: That of the regression itself.
+        posterior: Its posterior.
         progress: State of the run.
     """
-    others = []
+    if not ridges:
+        return Intersection(None, rule.scale)
+    others: KeptUp | FoundAnew
+    if regressions:
+        others, theta = _kept_up(regressions, sample)
+    else:
+        others = FoundAnew.of(ridges, sample, posterior)
+        theta = others.coefficients
+    moments = sample.moments(sample.weighted_sums)
+    left = (sample.weighted_squares - theta @ moments).clamp_min(0.0).tolist()
+    squares = [rule.squared_width(progress, *each) for each in zip(ridges, left, strict=True)]
+    if min(squares) < 0.0:
+        if rule.norm_bound is not None:  # else it has yet to reach the norm
+            warn(
+                f"the rewards contradict {rule!r}: no function of that norm is close to them, "
+                "so `norm_bound` or `noise` is too small, and the bounds do not hold.",
+            )
+        return SYMMETRIC
+    widths = moments.new_tensor(squares).sqrt().unsqueeze(-1)
+    return Intersection(replace(others, widths=widths), rule.scale)
+
+
+def _kept_up(regressions: Sequence[Regression], sample: Sample) -> tuple[KeptUp, Tensor]:
+    """Posteriors of regressions, without widths, and their coefficients (s, m)."""
+    counts, posteriors, coefficients = sample.weighted_counts, [], []
+    moments = sample.moments(sample.weighted_sums)
     for regression in regressions:
         shifted = regression.sample(sample.observations, sample.units)
-        factor = shifted.factor_of(sample.weighted_counts)
-        theta, left = _ridge_regression(sample, shifted, factor)
-        square = rule.squared_width(progress, factor.ridge, left)
-        if square < 0.0:
-            if rule.norm_bound is not None:  # else it has yet to reach the norm
-                warn(
-                    f"the rewards contradict {rule!r}: no function of that norm is close to them, "
-                    "so `norm_bound` or `noise` is too small, and the bounds do not hold.",
-                )
-            return SYMMETRIC
-        estimate = Estimate(theta, sample.weighted_counts)
-        others.append((regression.posterior(shifted, estimate), math.sqrt(square)))
-    return Intersection(others, rule.scale)
+        estimate = Estimate(shifted.factor_of(counts).solve(moments), counts)
+        posteriors.append(regression.posterior(shifted, estimate))
+        coefficients.append(estimate.coefficients)
+    return KeptUp(posteriors, counts), torch.stack(coefficients)

@@ -55,8 +55,11 @@ class Hyperparameters(Protocol):
         """Known part of the noise, in addition to what is fitted or given."""
         ...
 
-    def is_due(self, number: int, fitted_at: int) -> bool:
-        """Whether to fit after so many rewards, given those at the last fit."""
+    def next_due(self, fitted_at: int) -> float:
+        """Number of rewards, above that at the last fit, at which the next one is due.
+
+        It is 1 where there was none, infinite where none is due any more.
+        """
         ...
 
     def fit(self, data: TrainingData) -> Fitted:
@@ -332,7 +335,6 @@ class Regressor:
             fitted: Hyperparameters with this kernel, in whose units rewards are standardised.
         """
         own = replace(self._in(self.regression.current(observations)), fitted=fitted)
-        own.state = own.replayed(observations)
         return own.infer(observations)
 
     def restored(self, observations: Observations, inferred: Inferred) -> OutcomeBelief:
@@ -367,15 +369,16 @@ class Regressor:
         inferred: Inferred,
         progress: Progress,
     ) -> OutcomeBelief:
-        shape = self._shape(sample, progress)
+        shape = self._shape(sample, inferred.posterior, progress)
         return OutcomeBelief(
             self.model, self.fitted, observations, sample, inferred, self.prior, shape
         )
 
-    def _shape(self, sample: Sample, progress: Progress) -> Shape:
+    def _shape(self, sample: Sample, posterior: Posterior, progress: Progress) -> Shape:
+        ridges = self.shifted.ridges
         for rule in self.model.band_rules:
             regressions = self.shifted.of(self.regression, sample.version)
-            return narrowed(rule, regressions, sample, progress)
+            return narrowed(rule, ridges, regressions, sample, posterior, progress)
         return SYMMETRIC
 
     def _in(self, regression: Regression) -> Regressor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -75,9 +76,9 @@ class Growing:
     def current(self, observations: Observations) -> Growing:
         return self
 
-    def with_ridge(self, ridge: float) -> Tabulated:
-        """The same features and pulls with another regularisation."""
-        return self.tabulated.with_ridge(ridge)
+    def with_ridges(self, ridges: Sequence[float]) -> tuple[Tabulated, ...]:
+        """The same features and pulls with other regularisations."""
+        return self.tabulated.with_ridges(ridges)
 
     def sample(self, observations: Observations, units: RewardUnits) -> Sample:
         return self.tabulated.sample(observations, units)

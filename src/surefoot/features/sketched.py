@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -142,9 +143,9 @@ class Sketched:
             return self.tabulated
         return self.tabulated.with_pulls(_rewarded(observations))
 
-    def with_ridge(self, ridge: float) -> Tabulated:
-        """The same dictionary and pulls with another regularisation."""
-        return self.tabulated.with_ridge(ridge)
+    def with_ridges(self, ridges: Sequence[float]) -> tuple[Tabulated, ...]:
+        """None: the dictionary of the next round is another."""
+        return ()
 
     def sample(self, observations: Observations, units: RewardUnits) -> Sample:
         return self.tabulated.sample(observations, units)

@@ -52,13 +52,13 @@ class GivenHyperparameters:
         checks.truth("standardise", self.standardise)
         check_known_noise(self.known_noise)
 
-    def is_due(self, number: int, fitted_at: int) -> bool:
-        """Whether to fit again after so many rewards, given those at the last fit."""
-        if not self.standardise:
-            return fitted_at == 0
+    def next_due(self, fitted_at: int) -> float:
+        """Number of rewards at which the next fit is due, given that at the last one."""
+        if fitted_at and not self.standardise:
+            return math.inf
         if fitted_at > _ALWAYS_UP_TO:
-            return number > fitted_at * (1.0 + _NEW_SHARE)
-        return number != fitted_at
+            return math.floor(fitted_at * (1.0 + _NEW_SHARE)) + 1
+        return fitted_at + 1
 
     def fit(self, data: TrainingData) -> Fitted:
         """The kernel and the ridge, in the units of the rewards."""

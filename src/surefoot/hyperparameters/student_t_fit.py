@@ -189,11 +189,13 @@ class HyperparameterFit:
         """Whether the kernel stays for the whole run."""
         return False
 
-    def is_due(self, number: int, fitted_at: int) -> bool:
-        """Whether to fit after `number` rewards, given the number at the last fit."""
-        new = number - fitted_at
+    def next_due(self, fitted_at: int) -> int:
+        """Number of rewards at which the next fit is due, given that at the last one."""
+        if fitted_at == 0:
+            return 1
         least = min(_RARE_SHARE * fitted_at, _MOST_BETWEEN) if fitted_at >= _EARLY else 0
-        return fitted_at == 0 or (new >= self.every and new > max(_NEW_SHARE * fitted_at, least))
+        beyond = math.floor(max(_NEW_SHARE * fitted_at, least)) + 1
+        return fitted_at + max(self.every, beyond)
 
     def fit(self, data: TrainingData) -> Fitted:
         """Fit the hyperparameters to observations.

@@ -148,7 +148,7 @@ class History:
             if self.inferred is None and len(self.observations):
                 self._renew()
         else:
-            self.fitted_at = latest_fit(self._is_due_at, len(self.observations), self.fitted_at)
+            self.fitted_at = latest_fit(self._next_due, len(self.observations), self.fitted_at)
 
     def selection(self) -> Posterior:
         """The posterior that the next point is chosen by: outstanding pulls lower its variance."""
@@ -217,13 +217,12 @@ class History:
             return self.belief_with(observations)
         latest = self.latest
         if self._is_batched and number >= 2 * latest.inferred.number:
-            own = self.generator.clone_state()
-            regressor = self.regressor.redrawn(observations, own)
-            regressor.state = regressor.replayed(observations)
-            return regressor.infer(observations)
+            return self.regressor.redrawn(observations, self.generator.clone_state()).infer(
+                observations
+            )
         if not self._is_batched or len(latest.observations) == number:
             return latest
-        due = rule.is_due(number, self.fitted_at)
+        due = number >= rule.next_due(self.fitted_at)
         return self.regressor.current(
             observations, self.model.fit(self.observations) if due else self.fitted
         )
@@ -298,7 +297,7 @@ class History:
         """Fit, redraw and estimate from all rewards, as far as each is due."""
         look = self._look
         if self._is_batched:
-            if self._is_due_at(len(self.observations), self.fitted_at):
+            if len(self.observations) >= self._next_due(self.fitted_at):
                 self.fitted_at = len(self.observations)
             due = self._due_regressor(self.generator)
             self.regressor = due.redrawn(self.observations, self.generator)
@@ -322,12 +321,12 @@ class History:
             return False
         return torch.equal(look.generator.get_state(), self.generator.get_state())
 
-    def _is_due_at(self, number: int, before: int) -> bool:
-        """Whether to fit to so many rewards: rarely while the initial design is measured."""
+    def _next_due(self, before: int) -> float:
+        """Number of rewards of the next fit: fits are rare in the initial design."""
         rule = self.model.hyperparameters
         if not rule.lasting and before < self.initial:
-            return number >= min(2 * before, self.initial)
-        return rule.is_due(number, before)
+            return max(before + 1, min(2 * before, self.initial))
+        return rule.next_due(before)
 
     def _due_regressor(self, generator: torch.Generator) -> Regressor:
         """The regressor under the hyperparameters that are due."""

@@ -108,7 +108,7 @@ class Outcomes:
         """How many values each outcome is due to be fitted to, by its name, if it is not yet."""
         latest = {
             name: latest_fit(
-                self._model_of(name).hyperparameters.is_due, len(one.observations), one.fitted_to
+                self._model_of(name).hyperparameters.next_due, len(one.observations), one.fitted_to
             )
             for name, one in self.histories.items()
         }

@@ -31,7 +31,7 @@ class Bounds:
     Args:
         width: Multiplier of the standard deviation.
         score: mean + width * deviation (A,), or more than that where it is stale.
-        computed_at: The number of pulls (A,) that each one takes into account.
+        computed_at: The number of updates (A,) that each one takes into account.
     """
 
     width: float
@@ -43,8 +43,8 @@ class Bounds:
 class ArmPosterior(AtArms):
     """The posterior at all arms after the rewards, and after pulls without rewards.
 
-    Each pull lets the variance fall as if its mean had been measured: a rank-one update, with the
-    mean as it is (Calandriello et al. 2020, BBKB). Upper bounds only fall then, so one that was
+    Pulls let the variance fall as if their means had been measured, by one update, with the mean
+    as it is (Calandriello et al. 2020, BBKB). Upper bounds only fall then, so one that was
     computed earlier bounds that of now, and only those above the best need be computed again.
 
     Args:
@@ -59,7 +59,7 @@ class ArmPosterior(AtArms):
         table: The feature map at the arms.
         redrawn: Whether the dictionary is drawn again with every reward, so that a pull explains
             itself, and pulls without rewards are conditioned on with their residual.
-        pulled: Number of pulls without rewards (of one arm at once).
+        pulled: Number of updates by pulls without rewards (of several arms at once).
         fallen: (m, m), the variance falls by columns' fallen columns; empty before the pulls.
     """
 
@@ -132,10 +132,7 @@ class ArmPosterior(AtArms):
         """
         if self.redrawn:
             return self.elsewhere.updated(pulls)
-        posterior = self
-        for pull in pulls:
-            posterior = posterior._after(pull)
-        return posterior
+        return self._after(*together(pulls))
 
     def best_arm(self, width: float, among: Tensor | None = None) -> int:
         """The arm of largest mean + width * deviation; the first where there are several.
@@ -200,6 +197,12 @@ class ArmPosterior(AtArms):
         self._followed._followed = None
         return self._followed
 
+    def among(self, arms: Tensor) -> ArmPosterior:
+        """The same with a table of some of the arms (n,) alone."""
+        mean, start = self.mean_of_arms[arms], self.start[arms]
+        table = self.table.rows(arms)
+        return replace(self, mean_of_arms=mean, start=start, table=table, _bounds=None)
+
     @property
     def as_redrawn(self) -> ArmPosterior:
         """The same where pulls without rewards are conditioned on with their residual."""
@@ -229,17 +232,14 @@ class ArmPosterior(AtArms):
     def _start_in_reward_units(self) -> Tensor:
         return self.start if self.scale == 1.0 else self.scale**2 * self.start
 
-    def _after(self, pull: Pull) -> ArmPosterior:
-        feature = self.table.at(pull.arm).to(self.factor.gram.device)  # type: ignore[arg-type]
-        step = self.factor.updated(feature, float(pull.times))
-        seen = self.table.seen(step.solved.to(self.start.device))
+    def _after(self, arms: Tensor, counts: Tensor) -> ArmPosterior:
+        features = self.table.at(arms).to(self.factor.gram.device)
+        factor, directions = self.factor.after(features, counts)
+        seen = self.table.seen(directions.to(self.start.device))
         fallen = self.fallen if self.pulled else self.start.new_zeros(len(seen), len(seen))
-        drop = step.drop(self.factor.ridge * self.scale**2)
-        fallen = torch.addr(fallen, seen, seen, alpha=drop)
+        fallen = torch.addmm(fallen, seen, seen.T, alpha=self.factor.ridge * self.scale**2)
         bounds, self._bounds = self._bounds, None
-        return replace(
-            self, factor=step.factor, pulled=self.pulled + 1, fallen=fallen, _bounds=bounds
-        )
+        return replace(self, factor=factor, pulled=self.pulled + 1, fallen=fallen, _bounds=bounds)
 
     def _compute(self, bounds: Bounds, arms: Tensor) -> None:
         """Bring the bounds of arms (n,) up to date."""
@@ -249,6 +249,12 @@ class ArmPosterior(AtArms):
             deviation = (self._start_in_reward_units[some] - fallen).clamp_min_(0.0).sqrt_()
             bounds.score[some] = self.mean_of_arms[some] + bounds.width * deviation
         bounds.computed_at[arms] = self.pulled
+
+
+def together(pulls: Sequence[Pull]) -> tuple[Tensor, Tensor]:
+    """Arms (k,) of pulls, and how often each was pulled (k,)."""
+    arms, times = [pull.arm for pull in pulls], [pull.times for pull in pulls]
+    return torch.tensor(arms, dtype=torch.int64), torch.tensor(times, dtype=torch.float64)
 
 
 def _highest(score: Tensor, number: int) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -17,29 +17,8 @@ Steps = list[tuple[Tensor, float]]
 """Directions (m,) and rates of rank-one updates."""
 
 
-@runtime_checkable
-class FoundArms(Protocol):
-    """Something that finds the best of all arms."""
-
-    def best_arm(self, width: float, among: Tensor | None = None) -> int:
-        """The arm of largest mean + width * deviation; the first where there are several.
-
-        Args:
-            width: Multiplier of the standard deviation, at least 0.
-            among: The only arms (n,) to choose from.
-
-        Returns:
-            The index of the arm.
-        """
-        ...
-
-    def top(self, width: float, number: int) -> tuple[Tensor, Tensor]:
-        """The arms (n,) of largest mean + width * deviation, best first, and these bounds (n,)."""
-        ...
-
-
-class TabulatedPosterior(Posterior, FoundArms, Protocol):
-    """A posterior that finds the best of all arms."""
+class TabulatedPosterior(Posterior, Protocol):
+    """A posterior at all arms."""
 
     @property
     def as_redrawn(self) -> TabulatedPosterior:

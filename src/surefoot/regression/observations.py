@@ -70,6 +70,7 @@ class Observations:
     _count: np.ndarray = field(default_factory=lambda: np.zeros(64))
     _sum: np.ndarray = field(default_factory=lambda: np.zeros(64))
     has_errors: bool = False  # whether any standard error is above 0
+    sum_of_squares: float = 0.0  # of the rewards
     _index: dict[int, int] = field(default_factory=dict, metadata={"saved": False})  # of the arms
     _rows: RowIndex = field(default_factory=lambda: RowIndex(), metadata={"saved": False})
 
@@ -156,6 +157,7 @@ class Observations:
         self.has_errors = self.has_errors or sem > 0.0
         self._count[site] += 1.0
         self._sum[site] += reward
+        self.sum_of_squares += reward * reward
         self._number += 1
         return site
 
@@ -163,7 +165,7 @@ class Observations:
         """The same observations with other rewards (t,); nothing may be appended to them."""
         other = copy.copy(self)
         values = rewards.cpu().numpy()
-        other._reward = values
+        other._reward, other.sum_of_squares = values, float(values @ values)
         other._sum = np.bincount(self._site[: self._number], values, self._sites_number)
         return other
 
@@ -187,6 +189,7 @@ class Observations:
         other._count = np.bincount(site, minlength=other._sites_number).astype(np.float64)
         other._sum = np.bincount(site, rewards, other._sites_number)
         other.has_errors = bool(self._sem[:number].any())
+        other.sum_of_squares = float(rewards @ rewards)
         return other
 
     def among(self, chosen: Tensor) -> Observations:

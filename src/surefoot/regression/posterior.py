@@ -404,6 +404,22 @@ class AtArms(Gaussian):
     def elsewhere(self) -> FeaturePosterior:
         """The posterior at points that need not be arms."""
 
+    @abstractmethod
+    def best_arm(self, width: float, among: Tensor | None = None) -> int:
+        """The arm of largest mean + width * deviation; the first where there are several.
+
+        Args:
+            width: Multiplier of the standard deviation, at least 0.
+            among: The only arms (n,) to choose from.
+
+        Returns:
+            The index of the arm.
+        """
+
+    @abstractmethod
+    def top(self, width: float, number: int) -> tuple[Tensor, Tensor]:
+        """The arms (n,) of largest mean + width * deviation, best first, and these bounds (n,)."""
+
     def sample_coefficients(self, normals: Tensor) -> Tensor:  # (n, m) -> (n, m)
         """Coefficients of functions from the posterior, for standard normal draws."""
         return self.elsewhere.sample_coefficients(normals)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
@@ -79,9 +80,9 @@ class Refitted:
     def current(self, observations: Observations) -> Refitted:
         return self
 
-    def with_ridge(self, ridge: float) -> Refitted:
-        """The same features with another regularisation."""
-        return Refitted(self.choice, ridge, self.version, self.known)
+    def with_ridges(self, ridges: Sequence[float]) -> tuple[Refitted, ...]:
+        """The same features with other regularisations."""
+        return tuple(Refitted(self.choice, each, self.version, self.known) for each in ridges)
 
     def sample(self, observations: Observations, units: RewardUnits) -> Sample:
         sites = observations.sites

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 import torch
@@ -56,8 +57,11 @@ class Regression(Protocol):
         """This regression with all rewarded pulls in its factor, without choosing features."""
         ...
 
-    def with_ridge(self, ridge: float) -> Regression:
-        """A regression in the same features and of the same pulls with another regularisation."""
+    def with_ridges(self, ridges: Sequence[float]) -> tuple[Regression, ...]:
+        """Regressions in the same features and of the same pulls with other regularisations.
+
+        None where features change so often that nothing can be kept up to date.
+        """
         ...
 
     def sample(self, observations: Observations, units: RewardUnits) -> Sample:

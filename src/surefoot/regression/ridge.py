@@ -81,6 +81,30 @@ class RidgeFactor:
         gain = self.information_gain + 0.5 * math.log(growth)
         return RidgeStep(RidgeFactor(self.ridge, gram, inverse, gain), solved, growth, count)
 
+    def after(self, features: Tensor, counts: Tensor) -> tuple[RidgeFactor, Tensor]:
+        """With pulls of several points together, whose number no rank-one update depends on.
+
+        Args:
+            features: Features (k, m) of the points, of which some may be the same.
+            counts: Pulls (k,) of each.
+
+        Returns:
+            The new factor, and directions (m, k) of the sum of whose squared products with
+            features leverages everywhere fall.
+        """
+        if len(features) == 1:
+            step = self.updated(features[0], float(counts))
+            return step.factor, (step.solved * math.sqrt(step.drop(1.0))).unsqueeze(-1)
+        solved = self.inverse @ features.T
+        inner = features @ solved
+        inner.diagonal().add_(1.0 / counts)
+        root = cholesky(inner)
+        directions = torch.linalg.solve_triangular(root, solved.T, upper=False).T
+        inverse = torch.addmm(self.inverse, directions, directions.T, alpha=-1.0)
+        gram = torch.addmm(self.gram, features.T * counts, features)
+        growth = float(root.diagonal().log().sum() + 0.5 * counts.log().sum())
+        return RidgeFactor(self.ridge, gram, inverse, self.information_gain + growth), directions
+
     @property
     def extended(self) -> RidgeFactor:
         """With one more feature, which is zero at all pulls so far."""

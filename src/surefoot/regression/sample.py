@@ -97,8 +97,11 @@ class Sample:
     @cached_property
     def weighted_squares(self) -> float:
         """Weighted sum of the squares of the rewards."""
-        squares = self.rewards.square()
-        return float((self.weights * squares if self.observations.has_errors else squares).sum())
+        if self.observations.has_errors:
+            return float(self.weights @ self.rewards.square())
+        if self.units.is_identity:
+            return self.observations.sum_of_squares
+        return float(self.rewards @ self.rewards)
 
     def weighted_noise(self, noise: float) -> float:
         """Sub-Gaussian constant of the weighted rewards, for one of the noise beside the sems."""

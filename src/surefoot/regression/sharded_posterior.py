@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from surefoot._internal.brief import brief
+from surefoot.regression.arm_posterior import together
 from surefoot.regression.draws import Path
 from surefoot.regression.observations import Observations, Pull
 from surefoot.regression.posterior import AtArms, FeaturePosterior
@@ -37,9 +38,9 @@ class ShardedPosterior(AtArms):
         before: V of the rewarded pulls alone.
         redrawn: Whether pulls without rewards are conditioned on with their residual.
         pulls: Pulls without rewards, where they are.
-        pulled: Number of pulls without rewards, where they are not.
+        pulled: Number of updates by pulls without rewards, where they are not.
         fallen: (m, m), see `ArmPosterior`.
-        chain: A number that posteriors have in common of which each has a pull more.
+        chain: A number that posteriors have in common of which each has an update more.
     """
 
     factor: RidgeFactor
@@ -123,10 +124,7 @@ class ShardedPosterior(AtArms):
         """The posterior as if arms had been pulled with their means as rewards."""
         if self.redrawn:
             return self._with(pulls=(*self.pulls, *pulls))
-        posterior = self
-        for pull in pulls:
-            posterior = posterior._after(pull)
-        return posterior
+        return self._after(*together(pulls))
 
     @property
     def as_redrawn(self) -> ShardedPosterior:
@@ -155,16 +153,13 @@ class ShardedPosterior(AtArms):
         made = ("posterior_of", self.key, table.key, self.coefficients, self.units, factor)
         return [table.needed, made]
 
-    def _after(self, pull: Pull) -> ShardedPosterior:
-        feature = self.table.at(pull.arm)  # type: ignore[arg-type]
-        step = self.factor.updated(feature, float(pull.times))
-        number = len(feature)
-        fallen = self.fallen if self.pulled else feature.new_zeros(number, number)
-        drop = step.drop(self.factor.ridge * self.scale**2)
+    def _after(self, arms: Tensor, counts: Tensor) -> ShardedPosterior:
+        factor, seen = self.factor.after(self.table.at(arms), counts)
+        fallen = self.fallen if self.pulled else seen.new_zeros(len(seen), len(seen))
         return self._with(
-            factor=step.factor,
+            factor=factor,
             pulled=self.pulled + 1,
-            fallen=torch.addr(fallen, step.solved, step.solved, alpha=drop),
+            fallen=torch.addmm(fallen, seen, seen.T, alpha=self.factor.ridge * self.scale**2),
             chain=self.handle.next_chain(self.chain if self.pulled else None, self.pulled),
         )
 

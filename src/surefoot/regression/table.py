@@ -78,6 +78,11 @@ class Table(ArmFeatures):
         source = self.source.joined(embedding, row)  # type: ignore[attr-defined]
         return replace(self, embedding=embedding, source=source)
 
+    def rows(self, arms: Tensor) -> Table:
+        """The table of some of the arms (n,)."""
+        source = Kept(self.columns[arms])
+        return replace(self, points=self.points[arms], prior=self.prior[arms], source=source)
+
     def values(self) -> LocalValues:
         """Variance of the arms before the first pull."""
         return LocalValues(self, self.prior)
@@ -137,9 +142,11 @@ class Table(ArmFeatures):
         """Coefficients whose product with the columns is that of the features."""
         return coefficients if self._is_plain else self.transform.T @ coefficients
 
-    def product(self, coefficients: Tensor) -> Tensor:  # (m,) -> (A,)
+    def product(self, coefficients: Tensor) -> Tensor:  # (m,) -> (A,), (m, n) -> (A, n)
         """Phi times coefficients, in one reading of the table."""
         columns, seen = self.columns, self.seen(coefficients)
+        if columns.dtype != torch.float64 and seen.ndim > 1:
+            return torch.stack([self.product(each) for each in coefficients.T], -1)
         if columns.dtype != torch.float64:
             return self.by_blocks(lambda arms: _product(self._columns_at(arms), seen))
         return _product(columns, seen)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -103,9 +104,10 @@ class Tabulated:
         """The same features with other pulls."""
         return Tabulated(self.table.values(), self.ridge, pulls, self.version)
 
-    def with_ridge(self, ridge: float) -> Tabulated:
-        """The same features and pulls with another regularisation."""
-        return Tabulated(self.table.values(), ridge, dict(self.pulls), self.version)
+    def with_ridges(self, ridges: Sequence[float]) -> tuple[Tabulated, ...]:
+        """The same features and pulls with other regularisations."""
+        values, pulls, version = self.table.values, self.pulls, self.version
+        return tuple(Tabulated(values(), ridge, dict(pulls), version) for ridge in ridges)
 
     def sample(self, observations: Observations, units: RewardUnits) -> Sample:
         _, features, residual = self._at_sites(observations.arms)
