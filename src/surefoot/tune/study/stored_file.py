@@ -88,14 +88,15 @@ class StoredFile(Location):
 
     def _create(self) -> None:
         """Create the file in one step: one that is there is complete, whenever this is killed."""
-        folder, name = self.file.parent, self.file.name[:60]
-        partial = folder / f".{name}.{secrets.token_hex(4)}.new"
+        file = Path(os.path.realpath(self.file))  # to which a link may lead
+        name = file.name[:60]
+        partial = file.with_name(f".{name}.{secrets.token_hex(4)}.new")
         try:
-            for left in folder.glob(f".{glob.escape(name)}.*.new*"):  # by a process that was killed
+            for left in file.parent.glob(f".{glob.escape(name)}.*.new*"):  # by a killed process
                 left.unlink(missing_ok=True)
             replace(self, file=partial).make()
             with contextlib.suppress(FileExistsError):
-                _link(partial, self.file)
+                _link(partial, file)
         except failures() as error:
             raise self.error(f"cannot create {self.file}: {self.reason(error)}") from None
         finally:
