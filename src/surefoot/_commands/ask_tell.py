@@ -107,13 +107,20 @@ def forget(
         list[int],
         typer.Argument(parser=integer(0), metavar="ID...", help="Ids.", show_default=False),
     ],
+    measured: Annotated[
+        str,
+        typer.Option(
+            metavar="TEXT", help="Why their outcomes are wrong: discard those of finished trials."
+        ),
+    ] = "",
 ) -> None:
-    """Give up configurations that were asked for.
+    """Give up configurations that were asked for, or discard wrong measurements.
 
-    A value that comes later can still be told.
+    A value that comes later can still be told. What is discarded stays in the history, with the
+    reason; another round is measured in its place.
     """
     with study_errors():
-        for one in _opened(study).forget(ids):
+        for one in _opened(study).forget(ids, measured):
             say(f"forgotten: {one.line}")
 
 
@@ -175,6 +182,7 @@ def serve(
     {"verb": "predict", "configurations": ["recommended"], "given": {"load": 120}}
     {"verb": "status"}
     {"verb": "forget", "ids": [9]}
+    {"verb": "forget", "ids": [7], "measured": "the server was dead"}
 
     Each gets a line with a JSON object, {"error": ..., "code": ...} if it is refused, with the exit
     code that the command would have. Ends with its input.

@@ -15,6 +15,7 @@ import optuna
 from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial
 
+from surefoot.integrations.optuna.discarded import trials_of
 from surefoot.tune.definition.study_file import StudyFile, StudyFileError
 from surefoot.tune.study.server_outage import OUTAGES
 from surefoot.tune.study.storage_faults import fault_of
@@ -172,7 +173,7 @@ class Location(ABC):
     def trials(self, study: optuna.Study) -> list[FrozenTrial]:
         """The trials of a study in it; `StudyFileError` if one is damaged."""
         with self.readable("a trial"):
-            trials = study.get_trials(deepcopy=False)
+            trials = trials_of(study)
             for trial in trials:
                 for value in trial.values or ():
                     math.isnan(value)  # raises: SQLite keeps texts in columns of numbers

@@ -19,6 +19,7 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from surefoot.integrations.optuna import SurefootSampler
+from surefoot.integrations.optuna.discarded import trials_of
 from surefoot.integrations.optuna.earlier_study import OlderStudy
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.plain_text import shown
@@ -92,7 +93,7 @@ class OpenedStudy:
 
     def read(self) -> StudyState:
         """`state` within an `attempt`, with the storage's own errors."""
-        trials = self.study.get_trials(deepcopy=False)
+        trials = trials_of(self.study)
         return StudyState(self, tuple(trials), self.study.user_attrs)
 
     def belief(self, trials: Sequence[FrozenTrial]) -> StudyBelief:

@@ -20,6 +20,7 @@ from surefoot.integrations.optuna import (
     TIME,
     WORKER,
 )
+from surefoot.integrations.optuna.attributes import FAILURE
 from surefoot.tune.definition.environment import Variable
 from surefoot.tune.definition.parameters import value_of, written
 from surefoot.tune.definition.study_file import StudyFile
@@ -31,7 +32,6 @@ from surefoot.tune.study.opened_study import create_study
 from surefoot.tune.study.pairing import PAIRED
 from surefoot.tune.study.tables import FORMULA, check_cells, read_table
 from surefoot.tune.study.trial_attributes import (
-    FAILURE,
     IMPORTED,
     SECONDS,
     UNITS,
