@@ -8,7 +8,7 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -354,8 +354,8 @@ class _Row:
             trial.datetime_start = begun
             try:
                 lasted = timedelta(seconds=trial.user_attrs.get(SECONDS, 0.0))
-                trial.datetime_complete = begun + lasted
-            except OverflowError:
+                trial.datetime_complete = _storable(begun + lasted)
+            except (ValueError, OverflowError, OSError):
                 expected = "a duration that ends before the year 10000"
                 raise self._wrong(DURATION, self._text(DURATION), expected) from None
         return trial
@@ -374,9 +374,10 @@ class _Row:
             raise self._wrong(column, text, EXPECTED_TIME)
         try:
             if seconds is not None:
-                return datetime.fromtimestamp(seconds)
+                return _storable(datetime.fromtimestamp(seconds))
             given = datetime.fromisoformat(text)
-            return given if given.tzinfo is None else given.astimezone().replace(tzinfo=None)
+            given = given if given.tzinfo is None else given.astimezone().replace(tzinfo=None)
+            return _storable(given)
         except (ValueError, OverflowError, OSError):
             raise self._wrong(column, text, EXPECTED_TIME) from None
 
@@ -446,6 +447,12 @@ def _of_export(name: str) -> str:
         if name.startswith(prefix):
             return f", and the study file has no {table}.{name.removeprefix(prefix)}"
     return ""
+
+
+def _storable(time: datetime) -> datetime:
+    """A local time that has one in UTC, in which storages keep it; else an error of Python's."""
+    time.astimezone(UTC).astimezone()
+    return time
 
 
 def _unquoted(cell: str) -> str:
