@@ -93,7 +93,7 @@ def tell(
     """
     with study_errors():
         value, values = _split(given or [])
-        opened = _opened(study)
+        opened = _opened(study, create=False)  # nothing was asked for where there is no study
         told = opened.tell(id, value, sem=sem, values=values, worker=worker, failed=failed)
         if as_json:
             typer.echo(json.dumps(told.as_dict()))
@@ -120,7 +120,7 @@ def forget(
     reason; another round is measured in its place.
     """
     with study_errors():
-        for one in _opened(study).forget(ids, measured):
+        for one in _opened(study, create=False).forget(ids, measured):
             say(f"forgotten: {one.line}")
 
 
@@ -200,10 +200,10 @@ def serve(
             serve_lines(opened, requests, typer.get_text_stream("stdout"))
 
 
-def _opened(study: StudyArgument) -> AskTell:
+def _opened(study: StudyArgument, *, create: bool = True) -> AskTell:
     from surefoot.tune.ask_tell.ask_tell import open_ask_tell
 
-    return open_ask_tell(study)
+    return open_ask_tell(study, create=create)
 
 
 def _split(given: list[str]) -> tuple[str | None, dict[str, str]]:

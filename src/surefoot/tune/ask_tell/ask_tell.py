@@ -346,11 +346,12 @@ class AskTell:
         )
 
 
-def open_ask_tell(path: Path | str) -> AskTell:
+def open_ask_tell(path: Path | str, *, create: bool = True) -> AskTell:
     """Open a study to measure it from outside; it is created if it does not exist.
 
     Args:
         path: The study file, which needs no command.
+        create: Whether it is created; if not, `NoStudy` is raised where it does not exist.
 
     Returns:
         The study.
@@ -359,7 +360,7 @@ def open_ask_tell(path: Path | str) -> AskTell:
         StudyFileError: If the study file is invalid, or the storage holds another study.
         StorageFailed: If the storage cannot be read or written.
     """
-    return _of(create_study(StudyFile.load(path)))
+    return _of(create_study(StudyFile.load(path), create=create))
 
 
 def look_at_ask_tell(path: Path | str) -> AskTell:
