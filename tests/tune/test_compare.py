@@ -498,7 +498,7 @@ class TestNamedSettings:
     )
     def test_bad_settings_are_one_line_and_nothing_is_created(self, write_study, b, message):
         path = write_study()
-        _, out, err = cli(path, "--a", TEXT_A, "--b", b)
+        code, out, err = cli(path, "--a", TEXT_A, "--b", b)
         assert (code, out, len(err.splitlines())) == (2, "", 1)
         assert message in err
         assert {file.name for file in path.parent.iterdir()} == {"STUDY.toml", "bench.py"}
@@ -507,7 +507,7 @@ class TestNamedSettings:
 @pytest.mark.slow
 def test_the_command_prints_the_decision_and_json(write_study):
     path = write_study()
-    _, out, err = cli(path, "--a", TEXT_A, "--b", TEXT_B)
+    code, out, err = cli(path, "--a", TEXT_A, "--b", TEXT_B)
     assert (code, err) == (0, "")
     assert "pair 7: A 1, B 0.5" in out
     assert "B is better (95 % confidence): B was better in 7 of 7 pairs, A in 0." in out
@@ -588,7 +588,8 @@ def test_the_verdict_that_was_measured_is_told_with_the_recommendation(write_stu
 
 @pytest.mark.parametrize(("runs", "warned"), [(1, True), (7, True), (8, False)])
 def test_runs_that_can_hardly_decide_are_said(write_study, runs, warned):
-    path = write_study(bench="import random, sys\nprint(float(sys.argv[2]) * 500 + random.random())\n")
+    bench = "import random, sys\nprint(500 * float(sys.argv[2]) + random.random())\n"
+    path = write_study(bench=bench)
     low, high = (f"size=600,share={share},mode=OFF" for share in (0.1, 0.9))
     _, out, err = cli(path, "--a", low, "--b", high, "--runs", runs, "--json")
     assert ("can hardly decide at 95 % confidence" in err) is warned
