@@ -109,6 +109,15 @@ WRONG = [
     (("rounds = 8", "rounds = 8\nseed = -1"), "study.seed: got -1, expected a whole number from 0"),
     (("rounds = 8", "rounds = 8\ninitial = 0"), "study.initial: got 0, expected a whole number"),
     (("timeout = 30", "timeout = 0"), "objective.timeout: got 0, expected a number of seconds"),
+    (("timeout = 30", "timeout = 'soon'"), "objective.timeout: got 'soon', expected a number of"),
+    *[
+        (("timeout = 30", f"timeout = 30\nlog = {word}"), f"expected true or false: log = {said}")
+        for word, said in (("True", "true"), ("yes", "true"), ("OFF", "false"), ("No", "false"))
+    ],
+    (
+        ("high = 65536, log = true", "high = 65536, log = True"),
+        "expected true or false: log = true",
+    ),
     (("timeout = 30", "timeout = nan"), "objective.timeout: got nan, expected a number of seconds"),
     (("timeout = 30", 'function = "a:b"'), "objective.function: given together with `command`"),
     (("[study]", "[sudy]"), "sudy: unknown key; did you mean `study`?"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import shlex
 import tomllib
 from collections.abc import Mapping
@@ -97,9 +98,9 @@ class StudyFile:
                 one line.
         """
         path, text = Path(path), ""
-        if any(is_kind(path) for is_kind in (Path.is_fifo, Path.is_char_device, Path.is_socket)):
-            raise StudyFileError(f"{path}: is a device or a pipe, expected a study file in TOML")
         try:
+            if any(is_kind(path) for is_kind in (Path.is_fifo, Path.is_char_device)):
+                raise OSError(errno.EINVAL, "it is a device or a pipe, expected a file in TOML")
             text = path.read_text(encoding="utf-8-sig")
             raw = tomllib.loads(text)
             key = too_large(raw)
