@@ -699,6 +699,19 @@ def test_asking_and_telling_of_a_journal_import_no_database(write):
     assert told.stdout.split("\n")[0] == "[]"
 
 
+@pytest.mark.parametrize("storage", ["", 'storage = "journal:///study.journal"'])
+@pytest.mark.parametrize(
+    "command", [["tell", 0, 12.5], ["tell", 0, "--failed", "dead"], ["forget", 0], ["forget", 0, 1]]
+)
+def test_what_is_told_to_a_study_that_is_not_there_creates_nothing(write, storage, command):
+    path = write(study=STUDY.replace("initial = 8", storage))
+    before = {*path.parent.iterdir()}
+    verb, *rest = command
+    code, said = surefoot(verb, path, *rest)
+    assert (code, len(said.splitlines())) == (2, 1)
+    assert {*path.parent.iterdir()} == before
+
+
 def test_a_look_at_a_study_that_is_not_there_creates_nothing(write):
     path = write()
     before = sorted(path.parent.iterdir())

@@ -584,3 +584,13 @@ def test_the_verdict_that_was_measured_is_told_with_the_recommendation(write_stu
     assert "by `surefoot compare`: better (95 % confidence), -" in verdict
     assert measured_verdict(study_file, B | {"share": 0.3}) == ""
     assert path.with_name("hill.compare.jsonl").read_bytes() == before
+
+
+@pytest.mark.parametrize(("runs", "warned"), [(1, True), (7, True), (8, False)])
+def test_runs_that_can_hardly_decide_are_said(write_study, runs, warned):
+    bench = "import random, sys\nprint(500 * float(sys.argv[2]) + random.random())\n"
+    path = write_study(bench=bench)
+    low, high = (f"size=600,share={share},mode=OFF" for share in (0.1, 0.9))
+    _, out, err = cli(path, "--a", low, "--b", high, "--runs", runs, "--json")
+    assert ("can hardly decide at 95 % confidence" in err) is warned
+    assert (json.loads(out)["better"] is None) is warned

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import json
 import re
 from pathlib import Path
@@ -9,9 +11,11 @@ from pathlib import Path
 import optuna
 import pytest
 
+from support.commands import surefoot
+from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.report.watching import watched
 from surefoot.tune.running import run
-from surefoot.tune.study.opened_study import open_study
+from surefoot.tune.study.opened_study import create_study, open_study
 from surefoot.types import InvalidInput
 
 BENCH = "import sys\nsys.exit('bad') if sys.argv[3] == 'OFF' else print(float(sys.argv[2]))\n"
@@ -49,6 +53,51 @@ def test_a_log_has_a_line_for_each_event_and_is_continued(study, tmp_path):
         assert event["event"] == ("failed" if trial.value is None else "measured")
         assert event.get("value") == trial.value
         assert ("failure" in event) == (trial.value is None)
+
+
+@pytest.mark.parametrize("storage", ["sqlite:///hill.db", "journal:///hill.db"])
+@pytest.mark.parametrize(
+    "name", ["STUDY.toml", "hill.db", "link", "hard", "bench.py", "report.html"]
+)
+def test_a_log_is_never_written_into_another_file(study, storage, name):
+    study.write_text(study.read_text().replace("[study]", f'[study]\nstorage = "{storage}"'))
+    create_study(StudyFile.load(study))
+    folder = study.parent
+    (folder / "report.html").write_text("<!DOCTYPE html>")
+    (folder / "link").symlink_to("hill.db")
+    (folder / "hard").hardlink_to(folder / "hill.db")
+    before = {one: one.read_bytes() for one in folder.iterdir()}
+    said = surefoot("tune", study, "--log", folder / name, code=2)
+    assert "expected a log of events" in said
+    assert {one: one.read_bytes() for one in folder.iterdir()} == before
+
+
+@pytest.mark.parametrize("name", ["hill.db", "hill.db-journal", "hill.db-wal"])
+def test_a_log_is_not_what_the_run_itself_creates(study, name):
+    said = surefoot("tune", study, "--log", study.parent / name, code=2)
+    assert "expected a log of events" in said
+    assert surefoot("status", study).splitlines()[0].endswith("0 of 8 rounds")
+
+
+@pytest.mark.parametrize("quiet", [[], ["--quiet"]])
+def test_a_log_that_cannot_be_written_is_said_once_and_the_run_goes_on(study, monkeypatch, quiet):
+    class Full(io.FileIO):
+        def write(self, data):
+            if self.tell() + len(data) > 300:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return super().write(data[:50])
+
+    log, opened = study.parent / "log.jsonl", Path.open
+
+    def full(path: Path, *mode: str, **given):
+        return Full(path, "a") if mode == ("ab",) else opened(path, *mode, **given)
+
+    monkeypatch.setattr(Path, "open", full)
+    said = surefoot("tune", study, "--rounds", 4, "--log", log, *quiet)
+    assert said.count("log.jsonl: cannot be written: No space left on device; the run goes on") == 1
+    assert "standard output" not in said
+    assert open_study(study).state().finished == 4
+    assert json.loads(log.read_text().splitlines()[0])["event"] == "started"
 
 
 @pytest.mark.long

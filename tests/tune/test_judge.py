@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import re
 import sys
 from pathlib import Path
 
@@ -14,9 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from support.commands import surefoot
 from surefoot.cli import app
 from surefoot.tune.judging.judge import judge
-from surefoot.tune.judging.rank_bets import evidence
+from surefoot.tune.judging.rank_bets import IMPROVEMENTS, evidence
 from surefoot.tune.judging.session import DISCARD, KEEP, Rules, Session
 from surefoot.types import InvalidInput
 
@@ -40,21 +42,54 @@ def bench(tmp_path, monkeypatch):
     return lambda *given: " ".join([sys.executable, "bench.py", *map(str, given)])
 
 
+def last(pool, runs, seed: int = 0) -> float:
+    """Logarithm of the capital after all runs."""
+    return list(evidence(pool, runs, seed=seed))[-1].log_capital
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("values", [[1.0, 2.0, 4.0, 8.0, 16.0, 1e9], [-1e9, 0.0, 1.0, 1.1, 2, 3]])
 def test_the_capital_is_one_on_average_whatever_the_noise(values):
-    capitals = [
-        math.exp(evidence(order[:3], order[3:])[-1].log_capital)
-        for order in itertools.permutations(values)
-    ]
+    capitals = [math.exp(last(order[:3], order[3:])) for order in itertools.permutations(values)]
     assert np.mean(capitals) == pytest.approx(1.0, abs=1e-12)
 
 
 def test_the_order_of_equal_runs_is_drawn():
-    capitals = [
-        math.exp(evidence([1.0] * 4, [1.0] * 3, seed=seed)[-1].log_capital) for seed in range(500)
-    ]
+    capitals = [math.exp(last([1.0] * 4, [1.0] * 3, seed)) for seed in range(500)]
     assert np.mean(capitals) == pytest.approx(1.0, abs=5 * np.std(capitals) / 500**0.5)
+
+
+@pytest.mark.parametrize("runs", [5, 6, 7, 8, 12, 60])
+@pytest.mark.parametrize("proposals", [1, 3, 30, 1000])
+@pytest.mark.parametrize("error", [0.2, 0.05, 0.001])
+def test_what_is_accepted_keeps_a_proposal_that_is_better_in_every_run(runs, proposals, error):
+    rules = Rules(pool=runs, most=runs, proposals=proposals, error=error)
+    try:
+        rules.check()
+    except InvalidInput as refused:
+        least = int(re.search(r"at least (\d+) of each", str(refused))[1])
+        assert least > runs
+        # So many orders of all runs are equally likely without a change; bets are on eight sizes.
+        assert math.comb(2 * runs, runs) / len(IMPROVEMENTS) < proposals / error
+        runs = least
+        rules = Rules(pool=runs, most=runs, proposals=proposals, error=error)
+    random = np.random.default_rng(runs)
+    pool = list(random.normal(size=runs))
+    for better in ([-50.0] * runs, list(random.normal(size=runs) - 50.0), range(-500, -500 + runs)):
+        assert rules.decide(pool, list(better), 0) == KEEP
+
+
+@pytest.mark.parametrize("content", ["folder", "missing", "print(1)", b"\xff\xfe\x00", "{}", ""])
+def test_a_file_that_is_no_session_is_refused_and_stays(bench, content):
+    file = Path("nowhere/s.jsonl" if content == "missing" else "s.jsonl")
+    if content == "folder":
+        file.mkdir()
+    elif content != "missing":
+        file.write_bytes(content if isinstance(content, bytes) else content.encode())
+    before = file.read_bytes() if file.is_file() else None
+    command = ("judge", file, "--incumbent", "echo 1", "--proposal", "echo 2", "--runs", "8")
+    assert len(surefoot(*command, code=2).splitlines()) == 1
+    assert (file.read_bytes() if file.is_file() else None) == before
 
 
 def test_a_proposal_that_fails_is_discarded():

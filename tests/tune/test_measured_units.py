@@ -17,12 +17,14 @@ from surefoot.tune import StudyFile, StudyFileError
 from surefoot.tune.ask_tell.told_values import result_of
 from surefoot.tune.check import check
 from surefoot.tune.definition.value_name import ValueName
+from surefoot.tune.measuring.json_output import Output
 from surefoot.tune.measuring.measured_units import declared_units, in_study_units
 from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement, outcome
 from surefoot.tune.measuring.observed_constraints import check_constraints, printed_constraints
 from surefoot.tune.measuring.printed_value import printed_value
 from surefoot.tune.measuring.quantity import Missing, Quantity, plain
-from surefoot.tune.measuring.race import Race
+from surefoot.tune.measuring.race import PrintedSamples, Race
+from surefoot.tune.measuring.supervised_process import Tail
 from surefoot.tune.measuring.unit_scales import factor, scale
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study.compatibility import recorded_units
@@ -207,7 +209,7 @@ FAMILIES = [  # a unit, the study's, and how large the first is in the second
 
 def of_output(study_file: StudyFile, output: str) -> Measurement | Failure:
     """What is measured where a command prints this."""
-    reported, text = printed_constraints(plain(output), {"p99": None}, False)
+    reported, text = printed_constraints(Output.of(output), {"p99": None}, False)
     others = check_constraints(["p99"], reported, "{0} is missing")
     value = printed_value(text, apart=["p99"])
     result = outcome(value or Missing("nothing"), "", 0.1, others=others)
@@ -258,6 +260,12 @@ def test_a_number_is_in_the_unit_of_the_study_wherever_it_comes_in(
             door()
 
 
+def printed_samples(one: str) -> PrintedSamples:
+    stream = Tail()
+    stream.add(f"samples: {', '.join([one] * 40)}\n".encode())
+    return PrintedSamples(stream)
+
+
 @pytest.mark.parametrize(("unit", "declared", "size"), FAMILIES)
 def test_errors_and_samples_are_converted_too(unit, declared, size):
     number = printed_value(f"900 {declared} ± 1.5 {unit}")
@@ -265,8 +273,8 @@ def test_errors_and_samples_are_converted_too(unit, declared, size):
     values = printed_value(f'{{"v": ["3 {declared}", "1.5 {unit}"]}}', ValueName("v"))
     assert (values.value, values.unit) == (pytest.approx((3 + 1.5 * size) / 2), plain(declared))
     race = Race(1.0 * size, maximize=False, unit=declared)
-    assert race.ends(f"samples: {', '.join([f'1.5 {unit}'] * 40)}\n")
-    assert not race.ends(f"samples: {', '.join([f'0.5 {unit}'] * 40)}\n")
+    assert race.ends(printed_samples(f"1.5 {unit}"))
+    assert not race.ends(printed_samples(f"0.5 {unit}"))
 
 
 @pytest.mark.parametrize(

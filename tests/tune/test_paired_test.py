@@ -15,6 +15,7 @@ from surefoot.tune.comparison.paired_test import (
     FRACTIONS,
     MOST_PAIRS,
     decision_times,
+    least_pairs,
     paired_test,
     pairs_to_decide,
     precisions,
@@ -246,3 +247,11 @@ def test_errors_of_single_runs_that_went_wrong_save_pairs():
 def test_as_many_errors_as_differences_are_expected():
     with pytest.raises(InvalidInput, match="errors"):
         paired_test(np.ones(3), errors=np.ones(2))
+
+
+@pytest.mark.parametrize("confidence", [0.8, 0.9, 0.95, 0.99, 0.999])
+def test_the_least_number_of_pairs_decides_whatever_their_sizes(confidence):
+    least, random = least_pairs(confidence), np.random.default_rng(0)
+    for d in (np.arange(least), np.arange(least)[::-1], np.ones(least), random.random(least)):
+        assert paired_test(d + 500.0, confidence).sign == 1
+        assert paired_test(d[:-2] + 500.0, confidence).sign == 0

@@ -185,12 +185,57 @@ def test_a_name_without_its_number_is_no_end_of_the_output(text, refused):
         ('{"value": "12.5 ms"}', 12.5, "ms"),
         ("nan", math.nan, ""),
         ("-Infinity ms", -math.inf, "ms"),
+        ("\N{EN DASH}12.5 ms", -12.5, "ms"),
+        ("x = \N{FIGURE DASH}12.5", -12.5, ""),
+        ("1e\N{EN DASH}3", 1e-3, ""),
+        ("\N{EN DASH} 12.5", 12.5, ""),
+        ("took 12.5 ms: ok", 12.5, "ms"),
+        ("12.5 ms => done", 12.5, "ms"),
     ],
 )
 def test_forms_of_one_number(text, value, unit):
     printed = printed_value(text)
     assert isinstance(printed, Quantity)
     assert (printed.value, printed.unit) == (pytest.approx(value, nan_ok=True), unit)
+
+
+@pytest.mark.parametrize(
+    "dash", "\N{HYPHEN}\N{EM DASH}\N{EN DASH}\N{HORIZONTAL BAR}\N{FIGURE DASH}-"
+)
+def test_a_dash_is_a_sign_or_refused_but_never_dropped(dash):
+    for text in (f"{dash}12.5", f"x: {dash}12.5 ms", f"p95 {dash}12.5", f"10{dash}12.5"):
+        printed = printed_value(text)
+        assert isinstance(printed, Missing) or printed.value == -12.5
+
+
+UNITS = [
+    "k",
+    "M",
+    "G",
+    "s",
+    "h",
+    "d",
+    "ms",
+    "m",
+    "min",
+    "B",
+    "kB",
+    "MB/s",
+    "%",
+    "W",
+    "J",
+    "qps",
+    "K",
+]
+
+
+@pytest.mark.parametrize("word", UNITS)
+@pytest.mark.parametrize("sign", [":", "=", " : ", " = ", ": ", "= ", ":\t"])
+def test_the_next_name_in_a_line_is_no_unit(word, sign):
+    for number in ("10", "-3", ".5", "inf", "none", "[1, 2]"):
+        printed = printed_value(f"score{sign}1.36 {word}{sign}{number} p95: 4", ValueName("score"))
+        assert isinstance(printed, Missing) or (printed.value, printed.unit) == (1.36, "")
+        assert isinstance(printed, Quantity) or word == "%"  # no name begins so
 
 
 @pytest.mark.parametrize(

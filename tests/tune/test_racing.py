@@ -19,7 +19,8 @@ from surefoot.tune.measuring.kept_processes import KeptProcesses
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.measuring.objective import objective_of
 from surefoot.tune.measuring.printed_value import printed_value
-from surefoot.tune.measuring.race import NO_RACE, Decided, Race, Slice
+from surefoot.tune.measuring.race import NO_RACE, Decided, PrintedSamples, Race, Slice
+from surefoot.tune.measuring.supervised_process import Tail
 from surefoot.tune.report.collect import collect
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study.opened_study import create_study, open_study
@@ -80,6 +81,22 @@ def test_outliers_neither_end_a_run_nor_save_it(maximize):
 )
 def test_samples_in_several_lines_are_of_one_run(text, samples):
     assert printed_value(text).value == printed_value(f"samples: {samples}").value
+
+
+def test_samples_are_read_once_and_as_they_come():
+    stream = Tail(64)
+    samples = PrintedSamples(stream)
+    for printed, known in (
+        ("warm-up: 7\nsample: 3", []),
+        (".5 ms\nwords\nsample", [3.5]),
+        ("s: 5, 6\n", [3.5, 5, 6]),
+        ("", [3.5, 5, 6]),
+        ("x" * 200 + "\n", [3.5, 5, 6]),
+        ("sample: 8\n", [3.5, 5, 6, 8]),
+        ("took 3\nsample: 9\n", [9]),
+    ):
+        stream.add(printed.encode())
+        assert [one.value for one in samples.so_far()] == known
 
 
 def raced(folder: Path, race: Race, label: str, *values: float) -> Measurement:

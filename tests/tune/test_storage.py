@@ -130,8 +130,10 @@ def test_whatever_is_damaged_is_read_or_refused(write_study, storage):
         assert "is safe" not in message
 
 
-def test_a_storage_is_there_completely_or_not_at_all(write_study, monkeypatch):
+@pytest.mark.parametrize("killed_at", ["hardlink_to", "rename"])
+def test_a_storage_is_there_completely_or_not_at_all(write_study, monkeypatch, killed_at):
     path = write_study()
+    ours = {"STUDY.toml", "bench.py"}
 
     class Killed(BaseException):
         pass
@@ -139,14 +141,53 @@ def test_a_storage_is_there_completely_or_not_at_all(write_study, monkeypatch):
     def killed(*arguments, **keywords):
         raise Killed
 
-    monkeypatch.setattr("pathlib.Path.rename", killed)
+    def no_links(*arguments, **keywords):
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr("pathlib.Path.hardlink_to", no_links)
+    monkeypatch.setattr(f"pathlib.Path.{killed_at}", killed)
     monkeypatch.setattr("pathlib.Path.unlink", lambda *arguments, **keywords: None)
     with pytest.raises(Killed):
         trials_of(path)
     monkeypatch.undo()
-    assert {one.name for one in path.parent.iterdir()} == {"STUDY.toml", "bench.py", ".hill.db.new"}
+    (left,) = {one.name for one in path.parent.iterdir()} - ours
+    assert re.fullmatch(r"\.hill\.db\..*\.new", left)
     tune(trials_of(path, rounds=1), Scripted(), Stop())
-    assert {one.name for one in path.parent.iterdir()} == {"STUDY.toml", "bench.py", "hill.db"}
+    assert {one.name for one in path.parent.iterdir()} == {*ours, "hill.db"}
+
+
+@pytest.mark.parametrize("url", ["sqlite:///one.db", "journal:///one.log"])
+@pytest.mark.parametrize("linked", [False, True])
+def test_copies_of_a_study_file_create_one_storage_and_take_turns(write_study, url, linked):
+    path = write_study(("rounds = 8", f'rounds = 8\nstorage = "{url}"'))
+    files = [path.with_name(f"copy{n}.toml") for n in range(6)]
+    for one in files:
+        one.write_text(path.read_text())
+    if linked:
+        name = url.rpartition("/")[2]
+        files[0].write_text(path.read_text().replace(name, "link"))
+        path.with_name("link").symlink_to(name)
+    inside, most, failed, begin = 0, [], [], threading.Barrier(len(files))
+
+    def use(study_file: Path) -> None:
+        nonlocal inside
+        try:
+            begin.wait()
+            with create_study(StudyFile.load(study_file)).lock():
+                inside += 1
+                most.append(inside)
+                time.sleep(0.02)
+                inside -= 1
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=use, args=[one]) for one in files]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (failed, most) == ([], [1] * len(files))
+    assert not list(path.parent.glob(".*"))
 
 
 def foreign_owners() -> list[object]:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import sqlite3
 import sys
 
 import pytest
 import sqlalchemy
+from optuna.samplers import RandomSampler
 from optuna.trial import TrialState
 from rich.console import Console
 
+from support.commands import surefoot
 from support.study_doubles import all_of, measurement, target_of, trials_of
 from surefoot.tune import StudyFileError, export, import_table, open_study, run, summarise
 from surefoot.tune.comparison.compare import compare
@@ -22,6 +25,7 @@ from surefoot.tune.report import write_report
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study import opened_study, trial_owner
 from surefoot.tune.study.location import StorageFailed
+from surefoot.tune.study.opened_study import create_study
 from surefoot.tune.study.schedule import REMEASURED
 from surefoot.tune.study.server_outage import OUTAGES
 from surefoot.tune.study.trial_attributes import is_interrupted
@@ -214,3 +218,36 @@ def test_a_storage_that_cannot_be_opened_says_that_no_measurement_was_begun(
         StorageFailed, match=r"opening the study failed.*no measurement was begun: che"
     ):
         opened_study.create_study(StudyFile.load(write_study()))
+
+
+@pytest.mark.parametrize("lines", [1, 2, 3, 4, 5, 9, 30])
+@pytest.mark.parametrize("at", ["begun", "recorded"])
+def test_a_journal_that_loses_its_last_lines_ends_a_run_in_one_line(write_study, lines, at):
+    """As by an older copy, while a run measures."""
+    path = write_study(("rounds = 8", 'rounds = 8\nstorage = "journal:///hill.log"'))
+    trials, journal = trials_of(path), path.with_name("hill.log")
+
+    def cut() -> None:
+        content = journal.read_bytes().splitlines(keepends=True)
+        os.truncate(journal, len(b"".join(content[: max(1, len(content) - lines)])))
+
+    with contextlib.suppress(StudyFileError):
+        for number in range(4):
+            begun = trials.begin_next()
+            if (number, at) == (2, "begun"):
+                cut()
+            trials.record(begun, measurement(1.0, 0.1))
+            if (number, at) == (2, "recorded"):
+                cut()
+    said = surefoot("status", path, code=None)
+    assert "Traceback" not in said
+
+
+def test_an_error_of_a_sampler_is_no_error_of_the_storage(write_study):
+    class Wrong(RandomSampler):
+        def sample_independent(self, *given):
+            raise ValueError("a mistake of its own")
+
+    opened = create_study(StudyFile.load(write_study()), Wrong())
+    with pytest.raises(ValueError, match="a mistake of its own"):
+        StudyTrials(opened, 8, "a run", "w0").begin_next()

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
+from support.commands import surefoot
+from surefoot.parameters import Float
+from surefoot.parameters.parameter import InvalidParameter
 from surefoot.tune.definition.command_template import CommandTemplate
 from surefoot.tune.definition.contents import Contents
 from surefoot.tune.definition.study_file import StudyFile, StudyFileError
@@ -27,6 +31,38 @@ def test_a_good_file_gives_its_parts(write_study):
         "mode": CategoricalDistribution(["OFF", "NORMAL", "FULL"]),
     }
     assert list(study_file.distributions) == ["size", "share", "mode"]
+
+
+@pytest.mark.parametrize("depth", [50, 300, 900, 3_000])
+@pytest.mark.parametrize(
+    "form",
+    ["[{0}]", "{0} = 1", "[study]\n{0} = 1", "[parameters.x]\nlow.{0} = 1", "a = {{ {0} = 1 }}"],
+)
+def test_whatever_is_nested_is_refused_in_one_line(tmp_path, form, depth):
+    path = tmp_path / "deep.toml"
+    path.write_text(form.format(".".join("a" * depth)))
+    assert len(surefoot("status", path, code=2).splitlines()) == 1
+
+
+def test_a_device_or_a_pipe_is_no_study_file(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("/dev/zero")
+    for path in ("/dev/zero", "/dev/random", tmp_path / "pipe", tmp_path / "link"):
+        assert "is a device or a pipe" in surefoot("status", path, code=2)
+
+
+@pytest.mark.parametrize("step", [1e-16, 1e-17, 1e-27, 1e-28, 1e-300, 5e-324])
+def test_steps_that_float64_cannot_tell_apart_are_refused(write_study, step):
+    path = write_study(("low = 0, high = 1", f"low = 0, high = 1, step = {step}"))
+    assert "parameters.share.step: got" in surefoot("status", path, code=2)
+    with pytest.raises(InvalidParameter, match="expected steps that float64 can tell"):
+        Float(0.0, 1.0, step=step)
+
+
+@pytest.mark.parametrize("step", [0.5, 1e-6, 1e-9, 2.0**-40])
+def test_fine_steps_are_steps(write_study, step):
+    path = write_study(("low = 0, high = 1", f"low = 0, high = 1, step = {step}"))
+    assert surefoot("ask", path).splitlines()[-1].startswith("0 size=")
 
 
 WRONG = [
@@ -73,6 +109,15 @@ WRONG = [
     (("rounds = 8", "rounds = 8\nseed = -1"), "study.seed: got -1, expected a whole number from 0"),
     (("rounds = 8", "rounds = 8\ninitial = 0"), "study.initial: got 0, expected a whole number"),
     (("timeout = 30", "timeout = 0"), "objective.timeout: got 0, expected a number of seconds"),
+    (("timeout = 30", "timeout = 'soon'"), "objective.timeout: got 'soon', expected a number of"),
+    *[
+        (("timeout = 30", f"timeout = 30\nlog = {word}"), f"expected true or false: log = {said}")
+        for word, said in (("True", "true"), ("yes", "true"), ("OFF", "false"), ("No", "false"))
+    ],
+    (
+        ("high = 65536, log = true", "high = 65536, log = True"),
+        "expected true or false: log = true",
+    ),
     (("timeout = 30", "timeout = nan"), "objective.timeout: got nan, expected a number of seconds"),
     (("timeout = 30", 'function = "a:b"'), "objective.function: given together with `command`"),
     (("[study]", "[sudy]"), "sudy: unknown key; did you mean `study`?"),

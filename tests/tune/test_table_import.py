@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import optuna
 import pytest
 from typer.testing import CliRunner
 
+from support.commands import surefoot
 from support.study_doubles import Scripted, all_of, measurement, trials_of
 from surefoot.cli import app
 from surefoot.integrations.optuna.trial_conditions import conditions_of
@@ -286,6 +288,44 @@ def test_what_is_wrong_is_refused_and_nothing_is_added(write_study, tmp_path, te
     with pytest.raises(InvalidInput, match=message):
         import_table(path, table(tmp_path, text))
     assert not (tmp_path / "hill.db").exists()
+
+
+@pytest.mark.parametrize("zone", ["", "Z", "+00:00", "+14:00", "-14:00", "-00:01"])
+@pytest.mark.parametrize("column", ["time", "start"])
+def test_a_time_that_no_storage_keeps_is_refused_by_its_line(write_study, tmp_path, zone, column):
+    path, text = (
+        write_study(),
+        f"size,share,mode,value,{column}\n512,0.5,OFF,1,0001-01-{{}}{zone}\n",
+    )
+    with pytest.raises(InvalidInput, match=r"line 2: got '0001-01-01T00:00:00\S*' in column"):
+        import_table(path, table(tmp_path, text.format("01T00:00:00")))
+    assert not (tmp_path / "hill.db").exists()
+    import_table(path, table(tmp_path, text.format("03T00:00:00")))
+    assert open_study(path).state().finished == 1
+
+
+WIDE = ",".join(f"column{n}" for n in range(20_000))
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (json.dumps({"results": [{"times": [*range(50_000)]}]}), "a JSON document, expected a CSV"),
+        (json.dumps([{"x": 1}], indent=1), "a JSON document, expected a CSV"),
+        ("\n  <!DOCTYPE html><p>" + "no table " * 50_000, "an HTML or XML document, expected"),
+        (f"{WIDE}\n{','.join(map(str, range(20_000)))}\n", "column"),
+        ("x" * 100_000 + ",y\n", "column"),
+        ("y\n" + "z" * 100_000 + "\n", ""),
+        ("y\n" + "1," * 50_000 + "\n", ""),
+    ],
+)
+def test_a_message_is_short_however_long_the_file_is(write_study, tmp_path, content, said):
+    path, file = write_study(), table(tmp_path, content)
+    for command in (("diagnose", file), ("import", path, file)):
+        printed = surefoot(*command, code=2)
+        assert said in printed
+        assert len(printed) < 2_500
+        assert len(printed.splitlines()) == 1
 
 
 def test_a_file_that_is_not_there(write_study, tmp_path):

@@ -97,7 +97,20 @@ def test_times_are_read(write_study, budget, seconds):
     assert study.seconds == seconds
 
 
-@pytest.mark.parametrize("budget", ["'2'", "'h'", "'0h'", "'-1h'", "'2 weeks'", "7200", "'nanh'"])
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("30", 30), ("30.5", 30.5), ("'30s'", 30), ("'1h 30min'", 5400)]
+)
+def test_a_time_and_a_number_of_seconds_are_read_wherever_one_is(write_study, text, seconds):
+    path = write_study(
+        ("rounds", f"budget = {text}\nrounds"), ("timeout = 30", f"timeout = {text}")
+    )
+    study_file = StudyFile.load(path)
+    assert (study_file.study.seconds, study_file.objective.timeout) == (seconds, seconds)
+
+
+@pytest.mark.parametrize(
+    "budget", ["'2'", "'h'", "'0h'", "'-1h'", "'2 weeks'", "0", "-7200", "true", "inf", "'nanh'"]
+)
 def test_what_is_no_time_is_refused(write_study, budget):
     with pytest.raises(StudyFileError, match=r"study\.budget: got .* a time such as '2h'"):
         StudyFile.load(write_study(("rounds", f"budget = {budget}\nrounds")))

@@ -93,7 +93,7 @@ def tell(
     """
     with study_errors():
         value, values = _split(given or [])
-        opened = _opened(study)
+        opened = _opened(study, create=False)  # nothing was asked for where there is no study
         told = opened.tell(id, value, sem=sem, values=values, worker=worker, failed=failed)
         if as_json:
             typer.echo(json.dumps(told.as_dict()))
@@ -107,13 +107,20 @@ def forget(
         list[int],
         typer.Argument(parser=integer(0), metavar="ID...", help="Ids.", show_default=False),
     ],
+    measured: Annotated[
+        str,
+        typer.Option(
+            metavar="TEXT", help="Why their outcomes are wrong: discard those of finished trials."
+        ),
+    ] = "",
 ) -> None:
-    """Give up configurations that were asked for.
+    """Give up configurations that were asked for, or discard wrong measurements.
 
-    A value that comes later can still be told.
+    A value that comes later can still be told. What is discarded stays in the history, with the
+    reason; another round is measured in its place.
     """
     with study_errors():
-        for one in _opened(study).forget(ids):
+        for one in _opened(study, create=False).forget(ids, measured):
             say(f"forgotten: {one.line}")
 
 
@@ -175,6 +182,7 @@ def serve(
     {"verb": "predict", "configurations": ["recommended"], "given": {"load": 120}}
     {"verb": "status"}
     {"verb": "forget", "ids": [9]}
+    {"verb": "forget", "ids": [7], "measured": "the server was dead"}
 
     Each gets a line with a JSON object, {"error": ..., "code": ...} if it is refused, with the exit
     code that the command would have. Ends with its input.
@@ -192,10 +200,10 @@ def serve(
             serve_lines(opened, requests, typer.get_text_stream("stdout"))
 
 
-def _opened(study: StudyArgument) -> AskTell:
+def _opened(study: StudyArgument, *, create: bool = True) -> AskTell:
     from surefoot.tune.ask_tell.ask_tell import open_ask_tell
 
-    return open_ask_tell(study)
+    return open_ask_tell(study, create=create)
 
 
 def _split(given: list[str]) -> tuple[str | None, dict[str, str]]:

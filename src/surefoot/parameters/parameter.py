@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,6 +15,7 @@ from surefoot._internal import checks
 from surefoot.parameters.decimal_grid import value_on_grid
 from surefoot.types import InvalidInput
 
+TOO_FINE = "expected steps that float64 can tell from each other, or none"
 NEAR = 1e-8  # of a step, within which a number is on the grid
 
 
@@ -354,12 +356,20 @@ def _check_range(number: Number) -> None:
         )
     if number.log and number.step not in (None, 1):
         raise InvalidParameter("", "step", "given together with `log`, expected one of the two")
+    if is_too_fine(number):
+        raise InvalidParameter("", "step", f"got {number.step!r}, {TOO_FINE}")
     if not is_on_grid(high, low, number.step):
         raise InvalidParameter(
             "",
             "step",
             f"got {number.step!r}, expected one that divides high - low = {high - low:g}",
         )
+
+
+def is_too_fine(number: Any) -> bool:
+    """Whether float64 has fewer numbers between `low` and `high` than there are steps."""
+    step = math.inf if number.step is None else float(number.step)
+    return step < sys.float_info.epsilon * (float(number.high) - float(number.low))
 
 
 def contains(number: Any, value: Any) -> bool:

@@ -17,12 +17,11 @@ from surefoot.tune.comparison.named_settings import given_values
 from surefoot.tune.definition.command_template import shell_notes
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.display import console_of, display_of, show
-from surefoot.tune.event_log import event_log
+from surefoot.tune.event_log import check_log, event_log
 from surefoot.tune.measuring.kept_processes import KeptProcesses
 from surefoot.tune.measuring.objective import Objective, usable_objective
 from surefoot.tune.measuring.setup_commands import set_up
 from surefoot.tune.observer import Observer
-from surefoot.tune.output_file import check_output
 from surefoot.tune.stopping import Stop, stop_on_signals
 from surefoot.tune.study.opened_study import create_study, import_model, open_study
 from surefoot.tune.study.schedule import Schedule, without_effect
@@ -101,7 +100,7 @@ def run(
     if rounds is not None:
         checks.count("rounds", rounds)
     if log is not None:
-        check_output(log)
+        check_log(log)
     study_file = StudyFile.load(path)
     under = given_values(study_file, given or {})
     stop, console = Stop(), console_of(quiet) if console is None else console

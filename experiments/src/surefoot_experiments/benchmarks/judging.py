@@ -78,7 +78,7 @@ def _decisions(pool: np.ndarray, runs: np.ndarray, number: int) -> dict[float, t
     """The decision about a proposal for each patience, and after how many runs."""
     threshold, found = Rules().threshold, {}
     for length in (FIRST, len(runs)):
-        after = evidence(list(pool), list(runs[:length]), seed=number)
+        after = list(evidence(list(pool), list(runs[:length]), seed=number))
         for patience in PATIENCES:
             for count, one in enumerate(after, 1):
                 if one.log_capital >= threshold:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
+from surefoot.integrations.optuna.discarded import trials_of
 from surefoot.types import OBJECTIVE, InvalidInput, Measurement
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class OlderStudy:
             )
         if len(study.directions) > 1:
             raise InvalidInput("`prior` has several objectives, expected one.")
-        trials = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+        trials = [one for one in trials_of(study) if one.state == TrialState.COMPLETE]
         return cls(study.study_name, study.direction, trials)
 
     def with_params(self, converted: Callable[[Mapping[str, Any]], dict[str, Any]]) -> OlderStudy:

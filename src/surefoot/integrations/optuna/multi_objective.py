@@ -15,6 +15,7 @@ from surefoot._internal.html import as_html
 from surefoot._internal.pareto import non_dominated
 from surefoot._internal.user_warnings import warn
 from surefoot.beliefs.constraints import CONFIDENT
+from surefoot.integrations.optuna.discarded import trials_of
 from surefoot.integrations.optuna.front import Front, ParetoPoint
 from surefoot.integrations.optuna.objectives import column_names
 from surefoot.integrations.optuna.predictions import StudyRecommendation, unmeasured_text
@@ -191,7 +192,7 @@ def belief(study: Study, sampler: SurefootSampler | None = None) -> MultiObjecti
             "the sampler has an environment or a fidelity, for which there is no front: pass the "
             "study to its own method instead, `sampler.belief(study)`."
         )
-    trials = study.get_trials(deepcopy=False)
+    trials = trials_of(study)
     names = column_names(study)
     if sampler.objectives and len(names) == 1:
         objectives = with_further(names[0], sampler.belief(study, trials))

@@ -20,6 +20,7 @@ from surefoot._internal.estimands import Estimand
 from surefoot._internal.user_warnings import warn
 from surefoot.integrations.optuna.attributes import ENVIRONMENT
 from surefoot.integrations.optuna.common_space import CommonSpace
+from surefoot.integrations.optuna.discarded import trials_of
 from surefoot.integrations.optuna.earlier_study import OlderStudy
 from surefoot.integrations.optuna.endings import write_failure, write_start
 from surefoot.integrations.optuna.modelling import Modelling
@@ -300,7 +301,7 @@ class SurefootSampler(BaseSampler):
             write_reservation(study, trial, space.distributions, whole, None)
             return {}  # nothing is left to choose
         with self._undisturbed():
-            trials = study.get_trials(deepcopy=False)
+            trials = trials_of(study)
             common, given = self._space.common(trials), dict(_given(trial))
             left_out = [name for name in common.ranges if name not in search_space]
             if left_out:  # a sampler around this one fixes some parameters
@@ -445,8 +446,8 @@ class SurefootSampler(BaseSampler):
         if known is None:
             with self._undisturbed():
                 tracker, seed, study = self._tracker, self._draw_seed(), trial.study
-                trials = study.get_trials(deepcopy=False)
-                if tracker is None or not tracker.is_of(study):
+                trials = trials_of(study)
+                if tracker is None or not (tracker.is_of(study) and tracker.agrees_with(trials)):
                     tracker = self._up_to_date(study, self._space.common(trials).space, trials)
                 else:  # an enqueued trial was not sampled, so this worker may be out of date
                     tracker.read(trials)
@@ -484,14 +485,14 @@ class SurefootSampler(BaseSampler):
                 "and the Pareto front."
             )
         with self._undisturbed():
-            trials = study.get_trials(deepcopy=False) if trials is None else trials
+            trials = trials_of(study) if trials is None else trials
             every = range(self._search.number_of_objectives(study))
             modelling = self._modelling
             space, encoding = modelling.encoding_of(study, trials)
             if self._tracker is None and study.sampler is self:
                 self._tracker = self._search.tracker(study, encoding, self._first_seed, every)
             tracker = self._tracker
-            if tracker is None or not tracker.matches(study, space):
+            if tracker is None or not tracker.matches(study, space, trials):
                 tracker = self._search.tracker(study, encoding, 0, every)
             return modelling.belief(study, tracker, trials)
 
@@ -519,7 +520,7 @@ class SurefootSampler(BaseSampler):
                 f"`index` is {index}, expected the index of one of {len(directions)} objectives."
             )
         with self._undisturbed():
-            trials = study.get_trials(deepcopy=False) if trials is None else trials
+            trials = trials_of(study) if trials is None else trials
             projected = of_objective(trials, index, column_names(study))
             _, encoding = self._modelling.encoding_of(study, projected)
             tracker = self._search.tracker(study, encoding, 0, [index])
@@ -557,7 +558,7 @@ class SurefootSampler(BaseSampler):
         if encoding is None:
             return None
         tracker = self._tracker
-        if tracker is None or not tracker.matches(study, search_space):
+        if tracker is None or not tracker.matches(study, search_space, trials):
             seed = self._first_seed if tracker is None else self._draw_seed()
             every = range(self._search.number_of_objectives(study))
             tracker = self._search.tracker(study, encoding, seed, every)

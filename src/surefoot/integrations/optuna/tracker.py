@@ -133,11 +133,19 @@ class StudyTracker:
         """Whether a trial that was read has a varying parameter that the model has not."""
         self._measured: list[Place] = []  # of the trials that were read
 
-    def matches(self, study: Study, space: SearchSpace) -> bool:
-        """Whether this tracks that study on that search space, under its conditions."""
+    def matches(self, study: Study, space: SearchSpace, trials: Sequence[FrozenTrial]) -> bool:
+        """Whether this tracks that study on that search space, under its conditions, and no trial
+        that it has read was discarded since.
+        """
         own = self.encoding.space
         same = (own.distributions, own.when) == (space.distributions, space.when)
-        return same and self.is_of(study)
+        return same and self.is_of(study) and self.agrees_with(trials)
+
+    def agrees_with(self, trials: Sequence[FrozenTrial]) -> bool:
+        """Whether no trial that was read was discarded since."""
+        unread = {number: one.trial.state for number, one in self._unread.items()}
+        known = {number: one[0] for number, one in self._contents.items()} | unread
+        return all(trials[number].state == state for number, state in known.items())
 
     def is_of(self, study: Study) -> bool:
         """Whether this tracks that study; after unpickling it is recognised by what it has read."""

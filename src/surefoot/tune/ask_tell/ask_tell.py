@@ -13,14 +13,15 @@ from typing import Any, TypeVar
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
 from surefoot.integrations.optuna import ENVIRONMENT
+from surefoot.integrations.optuna.discarded import discard
 from surefoot.tune.ask_tell.answers import Asked, Prediction, Status, Told
 from surefoot.tune.ask_tell.design import left_of_design
 from surefoot.tune.ask_tell.told_values import Given, result_of
 from surefoot.tune.comparison.named_settings import given_values, named_settings
 from surefoot.tune.definition.study_file import StudyFile
-from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement
+from surefoot.tune.measuring.measurement import REASON_CHARACTERS, VALUE, Failure, Measurement
 from surefoot.tune.measuring.quantity import Quantity
-from surefoot.tune.plain_text import shown
+from surefoot.tune.plain_text import shown, storable
 from surefoot.tune.study import trial_owner
 from surefoot.tune.study.location import NoStudy
 from surefoot.tune.study.opened_study import OpenedStudy, create_study, open_study
@@ -31,6 +32,7 @@ from surefoot.tune.study.trial_attributes import (
     failure_reason,
     is_asked,
     is_interrupted,
+    is_round,
     trial_environment,
     trial_others,
     trial_sem,
@@ -142,20 +144,26 @@ class AskTell:
         result = result_of(self.study_file, value, **given)
         return self._locked(f"recording trial {shown(id)}", partial(self._tell, id, result))
 
-    def forget(self, ids: Sequence[int]) -> list[Asked]:
+    def forget(self, ids: Sequence[int], measured: str = "") -> list[Asked]:
         """Give up configurations that were asked for; others are asked for in their place.
 
         Args:
             ids: Their ids.
+            measured: Why the outcomes of configurations that have one are wrong. They are discarded
+                and stay in the storage; another one can be told.
 
         Returns:
             The configurations.
 
         Raises:
-            InvalidInput: If one was not asked for or has an outcome; nothing is changed then.
+            InvalidInput: If one was not asked for, or has an outcome without `measured`, or none
+                with it; nothing is changed then.
             StorageFailed: If the storage cannot be read or written.
         """
-        return self._locked("forgetting trials", partial(self._forget, ids))
+        if not isinstance(measured, str):
+            raise InvalidInput(f"measured: got {shown(measured)}, expected a text")
+        why = storable(measured).strip()
+        return self._locked("forgetting trials", partial(self._forget, ids, why))
 
     def predict(
         self,
@@ -261,24 +269,38 @@ class AskTell:
         )
         return _standing_for(trial, self.opened.read().trials)
 
-    def _forget(self, ids: Sequence[int]) -> list[Asked]:
+    def _forget(self, ids: Sequence[int], why: str) -> list[Asked]:
         trials = self.opened.read().trials
         chosen = [_standing_for(self._trial(trials, id), trials) for id in ids]
+        outcomes = {
+            trial.number: Told.of(trial, *self._progress()).outcome
+            for trial in chosen
+            if is_round(trial)
+        }
         for trial in chosen:
-            if is_interrupted(trial) and ASKED in trial.user_attrs:
+            id, outcome = asked_id(trial), outcomes.get(trial.number)
+            if outcome and not why:
+                raise InvalidInput(
+                    f"trial {id} has {outcome}, which cannot be forgotten; `measured` says why it "
+                    "is wrong, and discards it"
+                )
+            if outcome or (is_interrupted(trial) and (why or ASKED in trial.user_attrs)):
                 continue
             if trial.state.is_finished():
-                outcome = Told.of(trial, *self._progress()).outcome
-                raise InvalidInput(
-                    f"trial {asked_id(trial)} has {outcome}, which cannot be forgotten"
-                )
+                raise InvalidInput(f"trial {id} was interrupted, expected one that was asked for")
             if not is_asked(trial):
                 raise InvalidInput(
-                    f"trial {asked_id(trial)} is being measured by another program, expected one "
-                    "that was asked for"
+                    f"trial {id} is being measured by another program, expected one that was asked "
+                    "for"
                 )
+            if why:
+                raise InvalidInput(f"trial {id} has no outcome yet; forget it without `measured`")
         for trial in chosen:
-            self.trials.interrupt(trial, "forgotten")
+            if (outcome := outcomes.pop(trial.number, None)) is not None:
+                reason = f"trial {asked_id(trial)} had {outcome}, discarded: {why}"
+                discard(self.opened.study, trial, reason[:REASON_CHARACTERS])
+            else:
+                self.trials.interrupt(trial, "forgotten")
         return [Asked.of(trial) for trial in chosen]
 
     def _trial(self, trials: Sequence[FrozenTrial], id: object) -> FrozenTrial:
@@ -322,11 +344,12 @@ class AskTell:
         )
 
 
-def open_ask_tell(path: Path | str) -> AskTell:
+def open_ask_tell(path: Path | str, *, create: bool = True) -> AskTell:
     """Open a study to measure it from outside; it is created if it does not exist.
 
     Args:
         path: The study file, which needs no command.
+        create: Whether it is created; if not, `NoStudy` is raised where it does not exist.
 
     Returns:
         The study.
@@ -335,7 +358,7 @@ def open_ask_tell(path: Path | str) -> AskTell:
         StudyFileError: If the study file is invalid, or the storage holds another study.
         StorageFailed: If the storage cannot be read or written.
     """
-    return _of(create_study(StudyFile.load(path)))
+    return _of(create_study(StudyFile.load(path), create=create))
 
 
 def look_at_ask_tell(path: Path | str) -> AskTell:

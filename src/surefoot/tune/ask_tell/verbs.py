@@ -70,11 +70,14 @@ class Verbs:
         """The progress of the study and the configurations that wait to be told."""
         return self.study.status().as_dict()
 
-    def forget(self, ids: list[int]) -> dict[str, Any]:
-        """Give up configurations that were asked for."""
+    def forget(self, ids: list[int], measured: str = "") -> dict[str, Any]:
+        """Give up configurations that were asked for.
+
+        `measured` says why the outcomes of finished ones are wrong, which discards them.
+        """
         if not isinstance(ids, Sequence) or isinstance(ids, str):
             raise InvalidInput(f"ids: got {shown(ids)}, expected a list of ids")
-        return {"forgotten": [one.as_dict() for one in self.study.forget(ids)]}
+        return {"forgotten": [one.as_dict() for one in self.study.forget(ids, measured)]}
 
     @property
     def by_name(self) -> Mapping[str, Callable[..., dict[str, Any]]]:

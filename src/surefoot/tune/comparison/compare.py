@@ -12,6 +12,7 @@ import numpy as np
 from rich.console import Console
 
 from surefoot._internal import checks
+from surefoot._internal.user_warnings import warn
 from surefoot.tune.comparison.comparison import (
     Comparison,
     ahead,
@@ -30,7 +31,7 @@ from surefoot.tune.comparison.comparison_file import (
 )
 from surefoot.tune.comparison.measured_limits import measured_limits
 from surefoot.tune.comparison.named_settings import NamedSetting, first_setting, named_settings
-from surefoot.tune.comparison.paired_test import PairedTest
+from surefoot.tune.comparison.paired_test import PairedTest, least_pairs
 from surefoot.tune.definition.constraint_text import beyond_text
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.display import console_of, objectives_text, show
@@ -241,6 +242,11 @@ def compare(
             "--aa to check the measurement"
         )
     pairs = runs * slices
+    if pairs < (least := least_pairs(confidence)):
+        warn(
+            f"{pairs} pair{'s' * (pairs != 1)} can hardly decide at {100 * confidence:g} % "
+            f"confidence, however large the difference is: expected at least {least}"
+        )
     comparing = Comparing(study_file, first, second, pairs, confidence, all_runs, slices)
     console = console_of(quiet) if console is None else console
     stop = Stop(note=lambda: show(console, STOPPING))

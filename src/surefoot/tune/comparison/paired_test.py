@@ -53,8 +53,8 @@ from surefoot.types import InvalidInput
 Floats = NDArray[np.float64]
 
 NODES = 24
-# Mass near 0 for small differences, and near 1, so that seven pairs with the same sign decide at
-# 95 %; an exponent of 2 would be Beta(1/2, 1/2), which needs eight.
+# Mass near 0 for small differences, and near 1, so that eight pairs with the same sign decide at
+# 95 %, seven if they are of one size; an exponent of 2 would be Beta(1/2, 1/2).
 FRACTIONS: Floats = np.sin(np.pi / 2 * (np.arange(NODES) + 0.5) / NODES) ** 1.9
 PATHS = 100  # continuations simulated to estimate how many pairs are missing
 MOST_PAIRS = 1000  # of a continuation
@@ -184,6 +184,20 @@ def decision_times(
         if times.all():
             break
     return times
+
+
+def least_pairs(confidence: float) -> int:
+    """Number of pairs of one sign that decide the test, whatever the sizes of the differences.
+
+    Args:
+        confidence: One minus the probability of ever rejecting a true hypothesis.
+
+    Example:
+        >>> least_pairs(0.95), least_pairs(0.99)
+        (8, 11)
+    """
+    falling = -np.arange(MOST_PAIRS, 0.0, -1.0)  # each has the lowest rank of all so far
+    return int(decision_times(falling[None], confidence)[0])
 
 
 def pairs_to_decide(

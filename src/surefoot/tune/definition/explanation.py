@@ -46,6 +46,9 @@ _ELSEWHERE = {
 _UNQUOTED = re.compile(r"\s*([\w\"'.-]+)\s*=\s*([A-Za-z./][^#\"'=\[\]]*?)\s*(?:#.*)?")
 _UNQUOTED_INSIDE = re.compile(r"[{,]\s*([\w-]+)\s*=\s*([A-Za-z][\w.-]*)\s*(?=[,}])")
 _TOML_WORDS = ("true", "false", "inf", "nan")
+_TRUTHS = dict.fromkeys(("true", "yes", "on"), "true") | dict.fromkeys(
+    ("false", "no", "off"), "false"
+)
 _TABLES = ("study", "objective", "confirm", "repeats", "stop")  # whose keys are mixed up
 
 
@@ -58,6 +61,8 @@ def without_quotes(text: str, where: str) -> str:
         return "; quotes are straight, \" or ', not curly"
     found = [_UNQUOTED.fullmatch(there), *_UNQUOTED_INSIDE.finditer(there)]
     for one in found:
+        if one is not None and (truth := _TRUTHS.get(one[2].lower())) and truth != one[2]:
+            return f"; expected true or false: {one[1]} = {truth}"
         if one is not None and one[2] not in _TOML_WORDS:
             return one_line(without_any_password(f'; text has quotes: {one[1]} = "{one[2]}"'))
     if there.count('"') > 2 and "'" not in there and "[" not in there and "{" not in there[:20]:

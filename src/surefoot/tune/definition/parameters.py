@@ -18,7 +18,7 @@ from pydantic import Field, model_validator
 
 from surefoot.parameters import Choice
 from surefoot.parameters import Parameter as SpaceParameter
-from surefoot.parameters.parameter import Number, contains, described
+from surefoot.parameters.parameter import TOO_FINE, Number, contains, described, is_too_fine
 from surefoot.tune.definition.section import (
     LARGEST_INTEGER,
     Finite,
@@ -129,6 +129,8 @@ class NumberParameter(ParameterSection):
         if self.log:
             raise InvalidKey("step", "given together with log = true; expected one of the two")
         width = self.high - self.low
+        if is_too_fine(self):
+            raise InvalidKey("step", f"got {shown(self.step)}, {TOO_FINE}")
         if self.step > width or not contains(self, self.high):
             raise InvalidKey(
                 "step", f"got {shown(self.step)}, expected one that divides high - low = {width:g}"

@@ -22,7 +22,8 @@ from surefoot.tune.definition.section import (
     Share,
     UnitText,
 )
-from surefoot.tune.measuring.quantity import sole
+from surefoot.tune.measuring.quantity import UNSURE, sole
+from surefoot.tune.measuring.unit_scales import is_known, scale
 from surefoot.tune.plain_text import shown, shown_storage
 from surefoot.types import Constraint, Objective
 
@@ -39,6 +40,29 @@ def _as_line(value: Any) -> Any:
     if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
         return shlex.join(value)
     return value
+
+
+def _as_text(value: Any) -> Any:
+    """A number of seconds as a time in words; anything else as it is."""
+    return f"{value}s" if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+def _as_seconds(value: Any) -> Any:
+    """A time in words as a number of seconds; anything else as it is."""
+    return (isinstance(value, str) and seconds_of(value)) or value
+
+
+def seconds_of(time: str) -> float:
+    """The seconds of a time in words, 0 where it is none.
+
+    Example:
+        >>> seconds_of("1h 30min"), seconds_of("soon")
+        (5400.0, 0.0)
+    """
+    one = r"(\d{1,9}(?:\.\d{1,9})?) ?(d|h|min|m|s)"
+    if not re.fullmatch(rf"{one}(?: ?{one})*", time):
+        return 0.0
+    return sum(float(number) * _SECONDS[unit] for number, unit in re.findall(one, time))
 
 
 CommandLine = Annotated[str, BeforeValidator(_as_line)]
@@ -60,8 +84,9 @@ class StudySection(Section):
         le=LARGEST_INTEGER,
         description="a whole number of at least 1",
     )
-    budget: str | None = Field(
-        default=None, description="a time such as '2h', '1h 30min', '45s' or '1d'"
+    budget: Annotated[str | None, BeforeValidator(_as_text)] = Field(
+        default=None,
+        description="a time such as '2h', '1h 30min', '45s' or '1d', or seconds above 0",
     )
     seed: int = Field(default=0, ge=0, lt=2**32, description="a whole number from 0 to 2**32 - 1")
     initial: int | None = Field(
@@ -98,12 +123,7 @@ class StudySection(Section):
     @property
     def seconds(self) -> float:
         """The budget in seconds, infinite if there is none, 0 if it is no time."""
-        if self.budget is None:
-            return math.inf
-        one = r"(\d{1,9}(?:\.\d{1,9})?) ?(d|h|min|m|s)"
-        if not re.fullmatch(rf"{one}(?: ?{one})*", self.budget):
-            return 0.0
-        return sum(float(number) * _SECONDS[unit] for number, unit in re.findall(one, self.budget))
+        return math.inf if self.budget is None else seconds_of(self.budget)
 
 
 class ObjectiveSection(Section):
@@ -118,8 +138,11 @@ class ObjectiveSection(Section):
     function: str | None = Field(
         default=None, description="'module:name' of a function beside the study file"
     )
-    timeout: float | None = Field(
-        default=None, gt=0, allow_inf_nan=False, description="a number of seconds above 0"
+    timeout: Annotated[float | None, BeforeValidator(_as_seconds)] = Field(
+        default=None,
+        gt=0,
+        allow_inf_nan=False,
+        description="a number of seconds above 0, or a time such as '30s' or '2min'",
     )
     setup: CommandLine | None = Field(
         default=None, description="a command line that runs once, before the first trial"
@@ -255,7 +278,9 @@ class ConstraintSection(Section):
     @model_validator(mode="before")
     @classmethod
     def _in_unit(cls, raw: Any) -> Any:
-        """The table with a limit such as "15us" as a number in the unit of the table."""
+        """The table with a limit such as "15us" as a number in the unit of the table, which is that
+        of the limit if the table has none.
+        """
         found = dict(raw) if isinstance(raw, dict) else {}
         unit = found.get("unit")
         if unit is not None and not isinstance(unit, str):
@@ -264,6 +289,8 @@ class ConstraintSection(Section):
             number = sole(found[key]) if isinstance(found.get(key), str) else None
             if number is None or not number.unit or number.sem:
                 continue
+            own = number.unit.removesuffix(UNSURE)
+            unit = found.setdefault("unit", own if is_known(own) and scale(own)[0] else None)
             limit = None if unit is None else number.limit_in(unit)
             if limit is None or not math.isfinite(limit):
                 beside = "" if unit is None else f" beside unit = {shown(unit)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import shlex
 import tomllib
 from collections.abc import Mapping
@@ -98,8 +99,11 @@ class StudyFile:
         """
         path, text = Path(path), ""
         try:
+            if any(is_kind(path) for is_kind in (Path.is_fifo, Path.is_char_device)):
+                raise OSError(errno.EINVAL, "it is a device or a pipe, expected a file in TOML")
             text = path.read_text(encoding="utf-8-sig")
             raw = tomllib.loads(text)
+            key = too_large(raw)
         except FileNotFoundError:
             raise StudyFileError(f"{path}: no such file, expected a study file in TOML") from None
         except OSError as error:
@@ -118,7 +122,7 @@ class StudyFile:
             ) from None
         except ValueError as error:  # an integer of more than 4,300 digits; a path with a null
             raise StudyFileError(f"{path}: cannot be read: {one_line(str(error))}") from None
-        if key := too_large(raw):
+        if key:
             key = one_line(without_any_password(key))
             raise StudyFileError(
                 f"{path}: {key}: got an integer beyond float64, expected at most 1e308"

@@ -9,7 +9,6 @@ VALUE = (
     "a key that stands before the number, such as 'p95', a path in JSON output, such as "
     "'results[0].mean', or a pattern with one group, such as '/mean ([0-9.]+) ms/'"
 )
-_STEP = re.compile(r"\.?([^.\[\]]+)|\[(-?\d+)\]")
 
 
 @dataclass(frozen=True)
@@ -20,8 +19,8 @@ class ValueName:
         text: As the study file has it.
 
     Example:
-        >>> ValueName("results[0].mean").path
-        ('results', 0, 'mean')
+        >>> ValueName("/mean ([0-9.]+)/").pattern.groups
+        1
     """
 
     text: str
@@ -42,13 +41,6 @@ class ValueName:
         if pattern.groups != 1:
             raise ValueError(f"a pattern with {pattern.groups} groups")
         return pattern
-
-    @property
-    def path(self) -> tuple[str | int, ...]:
-        """The names and positions that lead to the number in JSON output."""
-        text = self.text.removeprefix("$").removeprefix(".")
-        steps = [(found[1], found[2]) for found in _STEP.finditer(text)]
-        return tuple(name if name is not None else int(index) for name, index in steps)
 
 
 def wrong_value_name(text: str) -> str:

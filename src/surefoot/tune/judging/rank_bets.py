@@ -13,10 +13,11 @@ is a non-negative martingale that starts at 1, and by Ville's inequality it ever
 most, however the proposals depend on what was measured before.
 
 The probabilities are those of Student-t noise with 2 degrees of freedom, moved by an improvement
-and averaged over its size. A slot between two runs of the incumbent has its quantiles, divided
-evenly among the runs of the proposal in it. They decide how soon a change is found, not how often a
-false one is kept. (Probabilities that follow from the values, and not from ranks, would be no
-martingale: the slots of an outlier's neighbours are not equally likely given its value.)
+and averaged over its size: that of a gap between two runs of the incumbent is divided evenly among
+the slots in it, since the runs of a proposal are exchangeable, too. They decide how soon a change
+is found, not how often a false one is kept. (Probabilities that follow from the values, and not
+from ranks, would be no martingale: the slots of an outlier's neighbours are not equally likely
+given its value.)
 
 References:
     - Ville, Étude critique de la notion de collectif (1939).
@@ -29,7 +30,7 @@ References:
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,7 +58,7 @@ class Evidence:
 
 def evidence(
     pool: Sequence[float], runs: Sequence[float], looked_for: float = 1.0, seed: int = 0
-) -> list[Evidence]:
+) -> Iterator[Evidence]:
     """Evidence after each run of a proposal.
 
     Args:
@@ -66,14 +67,15 @@ def evidence(
         looked_for: Size of the improvement to look for, in robust deviations of the noise.
         seed: Seed of the order of equal runs, which is drawn.
 
-    Returns:
+    Yields:
         Evidence after each run.
 
     References:
         See the module.
 
     Example:
-        >>> evidence([10.0, 10.3, 9.8, 10.1, 9.9, 10.2], [9.0, 9.1, 8.9])[-1].log_capital > 2.0
+        >>> *_, last = evidence([10.0, 10.3, 9.8, 10.1, 9.9, 10.2], [9.0, 9.1, 8.9])
+        >>> last.log_capital > 2.0
         True
     """
     known = np.sort(np.asarray(pool, dtype=float))
@@ -81,13 +83,13 @@ def evidence(
     center, scale = center_and_scale(known)
     sought, random = looked_for * _DEVIATION, np.random.default_rng(seed)
     capitals, ratio = np.zeros(len(IMPROVEMENTS)), 0.0
-    found = []
     for run in runs:
         below = int(np.searchsorted(known, run, "left"))
         above = int(np.searchsorted(known, run, "right"))
         slot = int(random.integers(below, above + 1))
-        ends = _moved(_quantiles(is_pool, slot), IMPROVEMENTS)
-        capitals += np.log((len(known) + 1) * (ends[1] - ends[0]))
+        gap, slots = _gap(is_pool, slot)
+        ends = _moved(gap, IMPROVEMENTS)
+        capitals += np.log((len(known) + 1) / slots * (ends[1] - ends[0]))
         known, is_pool = np.insert(known, slot, run), np.insert(is_pool, slot, False)
         at = _deviation(run, center, scale)
         if not math.isfinite(run):  # a failure is no improvement
@@ -96,8 +98,7 @@ def evidence(
             ratio += 1.5 * math.log((2.0 + at**2) / (2.0 + (at + sought) ** 2))
         top = float(capitals.max())
         mean = top + math.log(float(np.exp(capitals - top).mean()))
-        found.append(Evidence(mean, ratio))
-    return found
+        yield Evidence(mean, ratio)
 
 
 def center_and_scale(pool: Floats) -> tuple[float, float]:
@@ -122,14 +123,15 @@ def _deviation(run: float, center: float, scale: float) -> float:
     return float(np.sign(difference))
 
 
-def _quantiles(is_pool: NDArray[np.bool_], slot: int) -> Floats:
-    """Ends (2,) of a slot as quantiles of the incumbent."""
+def _gap(is_pool: NDArray[np.bool_], slot: int) -> tuple[Floats, int]:
+    """Ends (2,) of the gap between two runs of the incumbent that has a slot, as its quantiles,
+    and the number of slots in that gap.
+    """
     places = np.flatnonzero(is_pool)
     number = int(np.searchsorted(places, slot))  # runs of the incumbent below
-    first = int(places[number - 1]) + 1 if number else 0  # slots between the same two of them
+    first = int(places[number - 1]) + 1 if number else 0
     last = int(places[number]) if number < len(places) else len(is_pool)
-    parts = last - first + 1
-    return (number + (slot - first + np.array([0.0, 1.0])) / parts) / (len(places) + 1)
+    return (number + np.array([0.0, 1.0])) / (len(places) + 1), last - first + 1
 
 
 def _moved(quantiles: Floats, shifts: Floats) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections.abc import Mapping
@@ -11,6 +12,7 @@ from typing import Any, Self
 
 from surefoot._internal import checks
 from surefoot.tune.judging.rank_bets import evidence
+from surefoot.tune.output_file import WriteFailed, check_output
 from surefoot.tune.plain_text import shown
 from surefoot.types import InvalidInput
 
@@ -55,6 +57,21 @@ class Rules:
     def threshold(self) -> float:
         """Logarithm of the evidence at which a proposal is kept."""
         return math.log(self.proposals / self.error)
+
+    def can_keep(self, pool: int, most: int) -> bool:
+        """Whether so many runs of the incumbent and of a proposal keep one that is far better."""
+        found = evidence([float(run) for run in range(pool)], [-1.0] * most)
+        return any(one.log_capital >= self.threshold for one in found)
+
+    def check(self) -> None:
+        """Raise `InvalidInput` where no proposal can be kept, whatever is measured."""
+        if not self.can_keep(self.pool, self.most):
+            least = next(runs for runs in itertools.count(5) if self.can_keep(runs, runs))
+            raise InvalidInput(
+                f"runs: {self.pool} of the incumbent and {self.most} of a proposal cannot keep any "
+                f"change at an error of {self.error:g} over {self.proposals} proposals, expected "
+                f"at least {least} of each, or fewer proposals"
+            )
 
     def decide(self, pool: list[float], runs: list[float], number: int) -> str:
         """Whether a proposal is to be kept, discarded, or measured again.
@@ -111,23 +128,31 @@ class Session:
             given: Fields of `Rules`: those of a new session, or some of those that it has.
 
         Raises:
-            InvalidInput: If it is no session, or has other rules.
+            InvalidInput: If it is no session, has other rules, or ones by which no proposal can be
+                kept.
         """
+        check_output(file)
         if not file.exists():
             session = cls(file, Rules(**given))
+            session.rules.check()
             session._append({"rules": asdict(session.rules)})
             return session
-        text = file.read_text(encoding="utf-8")
-        if text and not text.endswith("\n"):  # a line that a killed process has begun
-            text = text[: text.rfind("\n") + 1]
-            file.write_text(text, encoding="utf-8")
         try:
-            lines = [json.loads(line) for line in text.splitlines()]
+            text = file.read_text(encoding="utf-8")
+            complete = text[
+                : text.rfind("\n") + 1
+            ]  # but for a line that a killed process has begun
+            lines = [json.loads(line) for line in complete.splitlines()]
             rules = Rules(**lines[0]["rules"])
+        except OSError as error:
+            raise InvalidInput(f"{file}: cannot be read: {error.strerror}") from None
         except (ValueError, LookupError, TypeError):
             raise InvalidInput(
                 f"{file}: is not a session of `surefoot judge`; choose another file"
             ) from None
+        if complete != text:
+            file.write_text(complete, encoding="utf-8")
+        rules.check()
         for name, now in given.items():
             if now != (before := getattr(rules, name)):
                 raise InvalidInput(
@@ -188,8 +213,11 @@ class Session:
         self._apply(event)
 
     def _append(self, event: Mapping[str, Any]) -> None:
-        with self.file.open("a", encoding="utf-8") as stream:
-            stream.write(json.dumps(event) + "\n")
+        try:
+            with self.file.open("a", encoding="utf-8") as stream:
+                stream.write(json.dumps(event) + "\n")
+        except OSError as error:
+            raise WriteFailed(f"{self.file}: cannot be written: {error.strerror}") from None
 
     def _apply(self, event: Mapping[str, Any]) -> None:
         if "decision" in event:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,6 +10,7 @@ from typing import Any
 
 from surefoot.tune.definition.command_template import CommandTemplate
 from surefoot.tune.definition.value_name import ValueName
+from surefoot.tune.measuring.json_output import Output
 from surefoot.tune.measuring.kept_processes import KeptProcesses, left_behind
 from surefoot.tune.measuring.measurement import (
     Failure,
@@ -29,13 +29,17 @@ from surefoot.tune.measuring.printed_value import (
     split_worker,
 )
 from surefoot.tune.measuring.quantity import Missing, Quantity, plain, sole
-from surefoot.tune.measuring.race import NO_RACE, Ending, complete_lines
-from surefoot.tune.measuring.supervised_process import SupervisedProcess, Tail
+from surefoot.tune.measuring.race import NO_RACE, Ending, PrintedSamples, complete_lines
+from surefoot.tune.measuring.supervised_process import SupervisedProcess
 from surefoot.tune.plain_text import without_escapes
 from surefoot.tune.stopping import Stop
 
 _NO_LINE = "no line `{0}=NUMBER` on standard output, expected one, since {0} is observed"
 _NO_VALUE = "no `{0}=NUMBER` on standard output, expected it, since {0} is in the study file"
+_TOO_LONG = (
+    "more than {} MiB on standard output, of which the beginning is lost, expected less: print the "
+    "rest to standard error or to a file"
+)
 _CUT = "the run was ended after its samples, before `{0}=NUMBER` was printed: print it before them"
 
 
@@ -88,8 +92,9 @@ class CommandObjective:
             return outcome(Missing(reason), "", time.monotonic() - start)
         try:
             deadline = None if self.timeout is None else start + self.timeout
-            code = process.wait(deadline, stop, lambda: race.ends(searched(process.stdout)))
-            lost = code is None and race.ends(searched(process.stdout))
+            samples = PrintedSamples(process.stdout)
+            code = process.wait(deadline, stop, lambda: race.ends(samples))
+            lost = code is None and race.ends(samples)
             seconds = time.monotonic() - start
         finally:
             process.end()
@@ -97,46 +102,47 @@ class CommandObjective:
         worker = None
         others: dict[str, Quantity] | Missing = {}
         number: Quantity | Missing
-        text = ""
+        rest = Output.of("")
         if code is None and not lost:
             number = Missing(timed_out(self.timeout))
         elif code:
             number = Missing(describe_exit(code))
+        elif process.stdout.cut:
+            number = Missing(_TOO_LONG.format(process.stdout.limit >> 20), blameless=True)
         else:
-            text = searched(process.stdout)
+            text = without_escapes(process.stdout.text())
             text = complete_lines(text) if lost else text
             variables = () if self.observed is None else self.observed.variables
             if "worker" not in (*self.constraints, *self.objectives, *variables):  # then that
                 worker, text = split_worker(text)
-            text = plain(text)
             if self.observed is not None:
-                given, text = self.observed.split(text)
+                given, text = self.observed.split(plain(text))
                 environment = self.observed.check(given, _CUT if lost else _NO_LINE)
             first = self.objectives[:1]  # has a name, too
             names = {**dict.fromkeys(first, self.value), **self.constraints}
             named = self.value is not None or len(first) > 0
-            reported, text = printed_constraints(text, names, named, self.objectives)
+            output = Output.of(text)
+            reported, rest = printed_constraints(output, names, named, self.objectives)
             missing = _CUT if lost else _NO_VALUE
             others = check_constraints(self.constraints, reported, missing, self.objectives)
             if first:
                 absent = Missing(missing.format(first[0]), blameless=True)  # as any other one
-                number = self._first_of(reported, text) or absent
+                number = self._first_of(reported, rest) or absent
             else:
                 absent = Missing(NO_NUMBER)
-                number = printed_value(text, self.value, apart=list(reported)) or absent
+                number = printed_value(rest, self.value, apart=list(reported)) or absent
         left = left_behind(process.left_behind)
-        output = process.output.text()
-        what = measurement_of(self.objectives)
-        found = outcome(number, output, seconds, environment, left, others, worker, what)
+        said, what = process.output.text(), measurement_of(self.objectives)
+        found = outcome(number, said, seconds, environment, left, others, worker, what)
         if not isinstance(found, Measurement):
             return found
-        return replace(found, ended_early=lost, samples=len(printed_samples(text)))
+        return replace(found, ended_early=lost, samples=len(printed_samples(rest)))
 
     def close(self) -> None:
         return None
 
     def _first_of(
-        self, reported: Mapping[str, Quantity | Missing], rest: str
+        self, reported: Mapping[str, Quantity | Missing], rest: Output
     ) -> Quantity | Missing | None:
         """The first of several objectives: by its name, or what stands alone without one.
 
@@ -148,14 +154,5 @@ class CommandObjective:
             return found
         if printed_samples(rest):
             return printed_value(rest)
-        lines = rest.strip().splitlines()
+        lines = rest.text.strip().splitlines()
         return found or (sole(lines[-1]) if lines else None)
-
-
-def searched(stdout: Tail) -> str:
-    """The text in which the measurement is searched: all of it, or the last 64 KiB.
-
-    A word of which the beginning is missing is left out, since it may be a part of a number.
-    """
-    text = stdout.text()
-    return without_escapes(re.sub(r"\A\S+", "", text) if stdout.cut else text)

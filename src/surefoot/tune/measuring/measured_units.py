@@ -38,12 +38,12 @@ def in_study_units(
     """
     sizes: dict[str, tuple[float, str]] = {}
     for name, printed in result.units.items():
-        unit, first = printed or declared.get(name, ""), earlier.get(name)
+        first = earlier.get(name)
         if name in declared:
-            size, wanted = into_declared(unit, declared[name])
+            size, wanted = into_declared(printed, declared[name])
         else:
-            wanted = unit if first is None else first
-            size = factor(unit, wanted)
+            wanted = printed if first is None else first
+            size = factor(printed, wanted)
         if size is None or (size != 1.0 and name != VALUE and name not in declared):
             return _refused(result, name, printed, wanted)
         if first and factor(first, wanted) != 1.0:

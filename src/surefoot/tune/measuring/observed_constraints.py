@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from surefoot.tune.definition.value_name import ValueName
+from surefoot.tune.measuring.json_output import Output
 from surefoot.tune.measuring.measurement import valid
-from surefoot.tune.measuring.printed_value import json_document, keyed, named_value
+from surefoot.tune.measuring.printed_value import keyed, named_value
 from surefoot.tune.measuring.quantity import Missing, Quantity, unclear
 
 
 def printed_constraints(
-    text: str,
+    output: Output,
     names: Mapping[str, ValueName | None],
     named: bool,
     objectives: Sequence[str] = (),
-) -> tuple[dict[str, Quantity | Missing], str]:
-    """The last number of each constraint, and the text without all of them.
+) -> tuple[dict[str, Quantity | Missing], Output]:
+    """The last number of each constraint, and the output with spaces in place of all of them.
 
     Args:
-        text: Output of the objective, as `plain` text.
+        output: Output of the objective.
         names: What the study file says stands before each constraint; None for its own name, with
             `=` or `:` behind it unless the measurement has a name.
         named: Whether the measurement has a name, so that it cannot be what stands alone behind
@@ -27,23 +29,25 @@ def printed_constraints(
         objectives: The names that are of objectives.
 
     Returns:
-        The numbers, or why they are unclear, of those that are there; and the rest of the text.
+        The numbers, or why they are unclear, of those that are there; and the rest of the output.
     """
     found: dict[str, Quantity | Missing] = {}
-    document = json_document(text)
-    rest = text
     for name, given in names.items():
         key = f"{'objectives' if name in objectives else 'constraints'}.{name}.value"
-        if given is not None:
-            value = named_value(text, given, key)
-        elif isinstance(document, dict) and name in document:
-            value = named_value(text, ValueName(name), key)
+        whole, name_in_file = output, given or ValueName(name)
+        assigned = None
+        if given is None:
+            assigned, text = _assigned(output.text, name, named)
+            output = replace(output, text=text)
+        if given is not None or any(one.find(name) for one in output.documents):
+            value = named_value(whole, name_in_file, key)
         else:
-            value, rest = _assigned(rest, name, named)
-            value = value or _beside(text, name, named, key)
+            value = assigned or _beside(output, name, named, key)
+            if value is None and output.documents:
+                value = named_value(output, name_in_file, key)  # says which names there are
         if value is not None:
             found[name] = value
-    return found, rest
+    return found, output
 
 
 def check_constraints(
@@ -74,30 +78,31 @@ def check_constraints(
     return found
 
 
-def _beside(text: str, name: str, named: bool, key: str) -> Quantity | Missing | None:
+def _beside(output: Output, name: str, named: bool, key: str) -> Quantity | Missing | None:
     """The number behind a name without `=` and `:`, which may be the measurement without a name."""
-    numbers = [one.number for one in keyed(text, name) if isinstance(one.number, Quantity)]
-    if not numbers:
+    numbers = (one.number for one in keyed(output.text, name))
+    last = next((one for one in numbers if isinstance(one, Quantity)), None)
+    if last is None:
         return None
     if named:
-        return named_value(text, ValueName(name), key)
+        return named_value(output, ValueName(name), key)
     return unclear(
-        f"`{name} {numbers[-1].text}` has no `=`, so that it may be the measurement; expected "
-        f"`{name}={numbers[-1].text}`, or `value` in [objective]"
+        f"`{name} {last.text}` has no `=`, so that it may be the measurement; expected "
+        f"`{name}={last.text}`, or `value` in [objective]"
     )
 
 
 def _assigned(text: str, name: str, named: bool) -> tuple[Quantity | Missing | None, str]:
-    """The last number behind `name=` or `name:`, and the text without all of them."""
+    """The last number behind `name=` or `name:`, and the text with spaces in their place."""
     there = [one for one in keyed(text, name) if one.assigned]
     rest, position = [], 0
-    for one in there:
-        rest += [text[position : one.start], " "]
+    for one in reversed(there):
+        rest += [text[position : one.start], " " * (one.end - one.start)]
         position = one.end
     text = "".join([*rest, text[position:]])
     if not there:
         return None, text
-    last = there[-1]
+    last = there[0]
     if last.number is None:
         return unclear(f"nothing behind `{name}{last.between}`, expected `{name}=NUMBER`"), text
     if not named and last.between == "= " and isinstance(last.number, Quantity):

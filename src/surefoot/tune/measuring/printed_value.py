@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from surefoot.tune.definition.value_name import ValueName
+from surefoot.tune.measuring.json_output import Document, Output, json_number
 from surefoot.tune.measuring.quantity import (
     Figure,
     Missing,
@@ -86,7 +88,7 @@ class Keyed:
 
 
 def printed_value(
-    text: str, name: ValueName | None = None, apart: Sequence[str] = ()
+    text: str | Output, name: ValueName | None = None, apart: Sequence[str] = ()
 ) -> Quantity | Missing | None:
     """The measurement in a text.
 
@@ -110,29 +112,33 @@ def printed_value(
         >>> printed_value("avg=12.5, stdev=0.4").reason.partition(";")[0]
         'several numbers in the last line: avg=12.5, stdev=0.4'
     """
-    text = plain(text)
+    output = Output.of(text) if isinstance(text, str) else text
     if name is not None:
-        return named_value(text, name)
-    document = json_document(text)
-    if document is not None:
-        numbers = [one for one in _numbers(document) if one.name not in apart]
-        return _only(numbers, "the JSON output")
-    if samples := printed_samples(text):
+        return named_value(output, name)
+    if samples := printed_samples(output):
         return _replicates(samples)
     missing = ""
-    for line in reversed(text.split("\n")):
-        if (found := quantities(line)) and missing:
+    for line, documents in output.lines():
+        found: list[Quantity | Figure] = list(quantities(line))
+        where = "the last line" if found else "the JSON output"
+        for one in documents:
+            if isinstance(one.value, Missing):
+                return one.value
+            found += _first_numbers(one, apart)
+        if found and missing:
             return unclear(
                 f"no number in `{missing:.80}`, only before it: {_shown(found)}; expected one, or "
                 "`value` in [objective] that names one"
             )
         if found:
-            return _only(found, "the last line")
-        missing = missing or (line.strip() if _MISSING.fullmatch(line) else "")
+            return _only(found, where)
+        empty = [str(one.value) for one in documents if next(one.numbers(), None) is None]
+        empty += [line.strip()] * bool(_MISSING.fullmatch(line))
+        missing = missing or "".join(empty[:1])
     return None
 
 
-def printed_samples(text: str) -> list[Quantity]:
+def printed_samples(text: str | Output) -> list[Quantity]:
     """The last samples in a text: those of all lines of samples after which no other number comes.
 
     Args:
@@ -142,33 +148,40 @@ def printed_samples(text: str) -> list[Quantity]:
         >>> [one.value for one in printed_samples("samples: 3 ms, 5 ms")]
         [3.0, 5.0]
     """
-    samples: list[Quantity] = []
-    for line in reversed(plain(text).split("\n")):
-        found = _samples(line)
-        if not found and quantities(line):
+    output = Output.of(text) if isinstance(text, str) else text
+    lines = []
+    for line, documents in output.lines():
+        found = samples_of(line)
+        if found is None or documents:
             break
-        samples = found + samples
-    return samples
+        lines.append(found)
+    return [one for found in reversed(lines) for one in found]
 
 
 def named_value(
-    text: str, name: ValueName, key: str = "objective.value"
+    output: Output, name: ValueName, key: str = "objective.value"
 ) -> Quantity | Missing | None:
-    """The number of a name in a text, the last one if it comes in several lines.
+    """The number of a name in an output, the last one if it comes in several lines or documents.
 
     Args:
-        text: `plain` text.
+        output: The output.
         name: A key, a path or a pattern.
         key: The key of the study file that has the name, for messages.
     """
     if (pattern := name.pattern) is not None:
-        return _by_pattern(text, pattern, name, key)
-    document = json_document(text)
-    if document is not None:
-        return _by_path(document, name, key)
-    there = [one for one in keyed(text, name.text) if one.number is not None or one.assigned]
-    found = {one.label: one for one in there[-_LINES:]}
-    with_number = {label: one for label, one in found.items() if one.number is not None}
+        return _by_pattern(output, pattern, name, key)
+    behind = keyed(output.text, name.text)
+    behind = (one for one in behind if one.number is not None or one.assigned)
+    there = list(itertools.islice(behind, _LINES))
+    for document in reversed(output.documents):
+        if there and document.begin < there[0].start:
+            break
+        if isinstance(document.value, Missing):
+            return document.value
+        if found := document.find(name.text):
+            return _of_json(found[1], name)
+    labelled = {one.label: one for one in reversed(there)}
+    with_number = {label: one for label, one in labelled.items() if one.number is not None}
     if "" in with_number:
         return with_number[""].number
     if len(with_number) > 1:
@@ -176,21 +189,20 @@ def named_value(
         return unclear(f"`{name.text}` is the end of {labels}; expected one of these in {key}")
     if with_number:
         return next(iter(with_number.values())).number
-    if found:
+    if there:
         return unclear(f"nothing behind `{name.text}`, expected the number that {key} names")
-    return _not_there(text, name, key)
+    return _not_there(output, name, key)
 
 
-def keyed(text: str, key: str) -> list[Keyed]:
-    """Where a key stands in a text, and the numbers behind it, in order.
+def keyed(text: str, key: str) -> Iterator[Keyed]:
+    """Where a key stands in a text, and the numbers behind it, the last one first.
 
     Args:
         text: `plain` text.
         key: What stands before the number, with `=`, `:`, `|`, dots or spaces between.
     """
     pattern = re.compile(rf"(?<![\w.\-]){re.escape(plain(key).strip())}(?![\w\-]){_BETWEEN}")
-    found = []
-    for match in pattern.finditer(text):
+    for match in reversed(list(pattern.finditer(text))):
         end = text.find("\n", match.end())
         end = min(end if end >= 0 else len(text), match.end() + _NEAR)
         rest = text[match.end() : end]
@@ -201,8 +213,7 @@ def keyed(text: str, key: str) -> list[Keyed]:
         before, stop = text[start : match.start()], match.end() + length
         if isinstance(number, Quantity) and is_spread(text[start:end]):
             number = replace(number, sem=0.0)
-        found.append(Keyed(number, before, between, match.start(), stop))
-    return found
+        yield Keyed(number, before, between, match.start(), stop)
 
 
 def of_replicates(samples: Sequence[float]) -> Quantity:
@@ -228,6 +239,30 @@ def split_worker(text: str) -> tuple[str | None, str]:
     """
     found = _WORKER.findall(text)
     return (found[-1] if found else None), _WORKER.sub("", text)
+
+
+def samples_of(line: str) -> list[Quantity] | None:
+    """The numbers of a line of samples, none of a line without numbers; None of any other line.
+
+    Args:
+        line: A line of `plain` text.
+    """
+    label = _SAMPLES.match(line)
+    rest = "" if label is None else line[label.end() :]
+    found = quantities(rest, len(rest)) if rest else []
+    samples = [one for one in found if isinstance(one, Quantity) and not one.sem]
+    others, position = [], 0
+    for one in found:
+        others.append(rest[position : one.start])
+        position = one.end
+    is_other = "".join([*others, rest[position:]]).strip(" \t,;[]()\"'`")
+    if (
+        is_other
+        or len(samples) < len(found)
+        or not all(one.into(samples[0].unit) for one in samples)
+    ):
+        samples = []
+    return samples or (None if quantities(line) else [])
 
 
 def _only(found: Sequence[Quantity | Figure], where: str) -> Quantity | Missing | None:
@@ -277,12 +312,12 @@ def _first(rest: str, attached: bool) -> tuple[Quantity | Missing | None, int]:
 
 
 def _by_pattern(
-    text: str, pattern: re.Pattern[str], name: ValueName, key: str
+    output: Output, pattern: re.Pattern[str], name: ValueName, key: str
 ) -> Quantity | Missing | None:
     pattern = re.compile(plain(pattern.pattern), pattern.flags)
-    found = [match[1] or "" for match in pattern.finditer(text)]
+    found = [match[1] or "" for match in pattern.finditer(output.printed)]
     if not found:
-        return _not_there(text, name, key)
+        return _not_there(output, name, key)
     one = sole(found[-1])
     if one is not None:
         return one
@@ -291,90 +326,40 @@ def _by_pattern(
     )
 
 
-def _by_path(document: Any, name: ValueName, key: str) -> Quantity | Missing:
-    value = document
-    steps = (name.text,) if isinstance(document, dict) and name.text in document else name.path
-    for step in steps:
-        try:
-            value = value[step if isinstance(value, dict) else int(step)]
-        except (LookupError, TypeError, ValueError):
-            known = _listed([one.name for one in _numbers(document) if one.name])
-            return unclear(f"no {name.text} in the JSON output, expected one of {known} in {key}")
+def _of_json(value: Any, name: ValueName) -> Quantity | Missing:
+    """The number that a JSON value is, or the list of replicates."""
     if isinstance(value, list) and value:
-        samples = [found for one in value if (found := _json_number(one)) is not None]
+        samples = [found for one in value if (found := json_number(one)) is not None]
         if len(samples) == len(value):
             measured = _replicates(samples)
             return measured if isinstance(measured, Missing) else replace(measured, text=name.text)
-    one = _json_number(value)
+    one = json_number(value)
     if one is None:
         return unclear(f"{name.text} in the JSON output is {value!r:.100}, expected a number")
     return one
 
 
-def _not_there(text: str, name: ValueName, key: str) -> Missing | None:
-    found = [one for line in text.split("\n")[-_LINES:] for one in quantities(line)]
+def _not_there(output: Output, name: ValueName, key: str) -> Missing | None:
+    for document in reversed(output.documents):
+        if known := _listed([one.name for one in _first_numbers(document) if one.name]):
+            return unclear(f"no {name.text} in the JSON output, expected one of {known} in {key}")
+    lines = itertools.islice(output.lines(), _LINES)
+    found = [one for line, _ in lines for one in reversed(quantities(line))]
     if not found:
         return None
-    names = list(dict.fromkeys(one.name for one in found if one.name))
+    names = list(dict.fromkeys(one.name for one in reversed(found) if one.name))
     has = f"; there are {_listed(names)}" if names else ""
     return unclear(f"no {name.text} on standard output, which {key} names{has}")
 
 
-def json_document(text: str) -> Any:
-    """The JSON object or list that a text is, or ends with; None if there is none."""
-    text = text.strip()
-    if not text.endswith(("}", "]")):
-        return None
-    opened = max(text.rfind("\n{\n"), text.rfind("\n[\n"))
-    for candidate in (text, text[opened + 1 :], text[text.rfind("\n") + 1 :]):
-        if candidate.startswith(("{", "[")):
-            try:
-                found = json.loads(candidate)
-            except (ValueError, RecursionError):
-                continue
-            if isinstance(found, dict) or any(isinstance(one, dict | list) for one in found):
-                return found
-    return None
-
-
-def _numbers(document: Any) -> list[Quantity]:
-    """The numbers in a JSON value, each named by its path."""
-    found, left = [], [("", document)]
-    while left:
-        path, value = left.pop()
-        if isinstance(value, dict):
-            inner = [(f"{path}.{name}" if path else name, one) for name, one in value.items()]
-            left.extend(reversed(inner))
-        elif isinstance(value, list):
-            left.extend((f"{path}[{index}]", value[index]) for index in reversed(range(len(value))))
-        elif (one := _json_number(value)) is not None:
-            found.append(Quantity(one.value, one.sem, one.unit, one.text, path))
-    return found
-
-
-def _json_number(value: Any) -> Quantity | None:
-    if isinstance(value, str):
-        return sole(value)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    try:
-        return Quantity(float(value), text=str(value))
-    except OverflowError:
-        return Quantity(math.inf, text=str(value))
-
-
-def _samples(line: str) -> list[Quantity]:
-    """The numbers of a line of samples; none of a line that has anything else."""
-    label = _SAMPLES.match(line)
-    rest = "" if label is None else line[label.end() :]
-    found = quantities(rest, len(rest)) if rest else []
-    samples = [one for one in found if isinstance(one, Quantity) and not one.sem]
-    others, position = "", 0
-    for one in found:
-        others, position = others + rest[position : one.start], one.end
-    is_other = len(samples) < len(found) or (others + rest[position:]).strip(" \t,;[]()\"'`")
-    can_convert = all(one.into(samples[0].unit) for one in samples)
-    return [] if is_other or not can_convert else samples
+def _first_numbers(document: Document, apart: Sequence[str] = ()) -> list[Quantity]:
+    """As many numbers of a document as a message needs, each named by its path."""
+    others = {found[0] for name in apart if (found := document.find(name))}
+    numbers = (found for found in document.numbers() if found[0] not in others)
+    return [
+        replace(one, name=document.path(steps))
+        for steps, one in itertools.islice(numbers, _SHOWN + 1)
+    ]
 
 
 def _replicates(samples: Sequence[Quantity]) -> Quantity | Missing:
@@ -408,4 +393,5 @@ def _listed(texts: Sequence[str]) -> str:
 
 
 def _toml(text: str) -> str:
-    return f"'{text}'" if '"' in text or "\\" in text else f'"{text}"'
+    literal = '"' in text or "\\" in text
+    return f"'{text}'" if literal and "'" not in text else json.dumps(text, ensure_ascii=False)

@@ -51,9 +51,11 @@ _AFTER = (
     rf"(?:(?:(?i:{_ANY_CASE})|{_EXACT}|min(?=[^\S\n]*+[])\"'.;]*+[^\S\n]*+$))(?:/[^\W\d_]++)*+"
     r"|(?:[^\W\d_]++|#)?+/(?:s(?:ec)?|min|h))(?![\w^])"
 )
+# A word that names what follows, and is no unit of the number before it: `0.5 h: 3`.
+_NAMES = r"[^\S\n]*+(?:=(?!>)|:[^\S\n]*+(?:[^\w\s]|[0-9]|(?i:inf|nan|none|null)))"
 _SPACED = (
     rf"[^\S\n]*+(?:(?P<prefix>{'|'.join(PREFIXES)})[^\S\n]++)?"
-    rf"(?P<bracket>\[)?(?P<known>{_AFTER})(?(bracket)\]|(?![(=]))"
+    rf"(?P<bracket>\[)?(?P<known>{_AFTER})(?(bracket)\]|(?!\(|{_NAMES}))"
 )
 _UNIT = rf"(?:{_SPACED}|(?P<attached>{_ATTACHED}))?+"
 # What would make it another thing: an exponent, a group, a range, a ratio, a word, a file name.
@@ -91,12 +93,14 @@ _TOKEN = (
 )
 _USUAL = re.compile(rf"[-+]?{_DIGITS}(?:[eE][-+]?[0-9]++)?+")
 _NAME = re.compile(r"((?!\s)(?:[^,;|()\[\]{}=:]|\([^()]*+\))++)[=:][^\S\n]*+$")
+_ANY = re.compile(r"[0-9]|(?i:inf|nan)")
 _OPENING = " \t\"'`[("
 _NAME_CHARACTERS = 60
 _APART = re.compile(r"\s{2,}|\t")  # columns of a line
 MOST = 100  # of a line: no more are needed to know that there are several
 _SPREAD = re.compile(rf"{_PLUS_MINUS}\s*+(?:σ|std|s\.?d\.?(?!\w)|dev)", re.IGNORECASE)
-_DASHES = str.maketrans(dict.fromkeys("\N{MINUS SIGN}\N{HYPHEN}\N{SMALL HYPHEN-MINUS}", "-"))
+# Minus sign, hyphens, figure and en dash; an em dash may be a dash or a sign, as two hyphens may.
+_DASHES = str.maketrans(dict.fromkeys("−‐﹣‒–", "-") | dict.fromkeys("—―", "--"))
 _INVISIBLE = re.compile("[\u200b-\u200f\u2060\ufeff]")
 _SUPERSCRIPT = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻]+")
 
@@ -150,6 +154,8 @@ class Quantity:
             >>> Quantity(1.5, unit="s").into("ms").value, Quantity(1.5, unit="s").into("MB")
             (1500.0, None)
         """
+        if unit == self.unit:
+            return self
         size = factor(self.unit or unit, unit)
         if size is None:
             return None
@@ -224,8 +230,10 @@ def plain(text: str) -> str:
         >>> plain("\N{MINUS SIGN}1.5 \N{MULTIPLICATION SIGN} 10⁻³ \N{MICRO SIGN}s")
         '-1.5 × 10^-3 μs'
     """
-    text = _SUPERSCRIPT.sub(lambda found: f"^{found[0]}", without_escapes(text))
-    text = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text)).translate(_DASHES)
+    text = without_escapes(text)
+    if not text.isascii():
+        text = _SUPERSCRIPT.sub(lambda found: f"^{found[0]}", text)
+        text = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text)).translate(_DASHES)
     return "\n".join(text.splitlines())
 
 
@@ -241,6 +249,8 @@ def quantities(line: str, most: int = MOST) -> list[Quantity | Figure]:
         ['12.5 ms ± 0.4 ms', '7', '12:30']
     """
     found: list[Quantity | Figure] = []
+    if not _ANY.search(line):
+        return found
     position, named = 0, 0
     while len(found) < most and (match := _compiled(_TOKEN).search(line, position)):
         one, position = _read(line, match, named)
@@ -297,8 +307,11 @@ def plain_number(text: str) -> float | None:
 
 
 def into_declared(unit: str, declared: str) -> tuple[float | None, str]:
-    """Factor of a number in a unit, None if it cannot be converted, and its unit then."""
-    if unit == declared or unit == f"{declared}{UNSURE}":
+    """Factor of a number in a unit, None if it cannot be converted, and its unit then.
+
+    A number without a unit is in the declared one.
+    """
+    if unit in ("", declared, f"{declared}{UNSURE}"):
         return 1.0, declared
     if is_known(declared):
         return factor(uncounted(unit), declared), declared
@@ -352,7 +365,7 @@ def _with_error(line: str, match: re.Match[str], named: int) -> Quantity | Figur
 
 def _at(one: Quantity, start: int, line: str, named: int) -> Quantity:
     before = line[max(named, start - _NAME_CHARACTERS) : start].rstrip("\"'` [(")
-    name = _NAME.search(before)
+    name = _NAME.search(before) if before.endswith(("=", ":")) else None
     label = "" if name is None else _APART.split(name[1].strip())[-1].strip(" \"'`-.")
     return replace(one, name=label, start=start, end=start + one.end - one.start)
 

@@ -23,15 +23,38 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Protocol
 
-from surefoot.tune.measuring.printed_value import printed_samples
+from surefoot.tune.measuring.printed_value import samples_of
+from surefoot.tune.measuring.quantity import Quantity, plain
+from surefoot.tune.measuring.supervised_process import Tail
 
 ERROR = 0.025  # probability of ending a run whose samples are no worse than the limit
+
+
+class PrintedSamples:
+    """The samples in the complete lines of a stream, each of which is read once.
+
+    Args:
+        stream: The stream.
+    """
+
+    def __init__(self, stream: Tail) -> None:
+        self._stream = stream
+        self._samples: list[Quantity] = []
+
+    def so_far(self) -> list[Quantity]:
+        """The samples after the last other number."""
+        for line in plain(self._stream.new_lines()).split("\n"):
+            found = samples_of(line)
+            if found is None:
+                self._samples.clear()
+            self._samples += found or []
+        return self._samples
 
 
 class Ending(Protocol):
     """When a measurement ends before all its samples are there."""
 
-    def ends(self, printed: str) -> bool:
+    def ends(self, printed: PrintedSamples) -> bool:
         """Whether what it has printed so far is enough."""
 
 
@@ -71,12 +94,11 @@ class Race:
         evidence = special.betaln(*ends) + (len(samples) + 1) * math.log(2.0)
         return bool(evidence + math.log(special.betainc(*ends[::-1], 0.5)) >= -math.log(ERROR))
 
-    def ends(self, printed: str) -> bool:
+    def ends(self, printed: PrintedSamples) -> bool:
         """Whether the samples in the complete lines of an output have lost."""
         if math.isinf(self.limit):
             return False
-        samples = printed_samples(complete_lines(printed))
-        same = [one.into(self.unit) for one in samples]
+        same = [one.into(self.unit) for one in printed.so_far()]
         return self.is_lost([one.value for one in same if one is not None])
 
     def as_dict(self) -> dict[str, object]:
@@ -107,7 +129,7 @@ class Decided:
     value: float
     unit: str = ""
 
-    def ends(self, printed: str) -> bool:
+    def ends(self, printed: PrintedSamples) -> bool:
         """Whether the samples in the complete lines of an output are clearly on one side of it."""
         sides = (Race(self.value, maximize, self.unit) for maximize in (False, True))
         return any(side.ends(printed) for side in sides)
@@ -123,9 +145,9 @@ class Slice:
 
     samples: int
 
-    def ends(self, printed: str) -> bool:
+    def ends(self, printed: PrintedSamples) -> bool:
         """Whether the complete lines of an output have as many samples."""
-        return len(printed_samples(complete_lines(printed))) >= self.samples
+        return len(printed.so_far()) >= self.samples
 
 
 @dataclass(frozen=True)
@@ -138,7 +160,7 @@ class First:
 
     endings: tuple[Ending, ...]
 
-    def ends(self, printed: str) -> bool:
+    def ends(self, printed: PrintedSamples) -> bool:
         """Whether one of them has come."""
         return any(one.ends(printed) for one in self.endings)
 

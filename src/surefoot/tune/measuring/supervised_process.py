@@ -16,6 +16,7 @@ from surefoot.tune.stopping import Stop
 
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
 CHUNK = 65536
+MOST = 1 << 24  # bytes of standard output in which the measurement is searched
 PIPE = 1 << 20  # bytes that a pipe holds at most
 POLL = 0.1  # seconds between looks at whether the run was told to stop
 PATIENCE = 15.0  # seconds for the supervisor to end everything, more than its grace periods
@@ -25,35 +26,47 @@ class Tail:
     """The last `limit` bytes of a stream, however much is written to it."""
 
     def __init__(self, limit: int = CHUNK) -> None:
-        self._limit = limit
+        self.limit = limit
         self._bytes = bytearray()
         self._cut = False
+        self._seen = 0  # bytes that are no new lines
 
     def add(self, data: bytes) -> None:
         self._bytes += data
-        if len(self._bytes) > 2 * self._limit:
-            del self._bytes[: -self._limit]
+        if len(self._bytes) > 2 * self.limit:
+            self._seen = max(0, self._seen + self.limit - len(self._bytes))
+            del self._bytes[: -self.limit]
             self._cut = True
 
     def clear(self) -> None:
         self._bytes.clear()
         self._cut = False
+        self._seen = 0
+
+    def new_lines(self) -> str:
+        """The lines that were completed since the last call."""
+        begin, self._seen = self._seen, self._bytes.rfind(b"\n", self._seen) + 1 or self._seen
+        return _decoded(self._bytes[begin : self._seen])
 
     @property
     def cut(self) -> bool:
         """Whether the beginning of the stream is missing."""
-        return self._cut or len(self._bytes) > self._limit
+        return self._cut or len(self._bytes) > self.limit
 
     def text(self) -> str:
         """As UTF-8, with what is not UTF-8 and null characters replaced."""
-        last = bytes(self._bytes[-self._limit :])
-        return last.decode("utf-8", errors="replace").replace("\0", "\ufffd")
+        return _decoded(self._bytes[-self.limit :])
+
+
+def _decoded(data: bytearray) -> str:
+    return data.decode("utf-8", errors="replace").replace("\0", "\ufffd")
 
 
 class SupervisedProcess:
     """A program run by the supervisor script, in a session of its own.
 
-    `stdout` and `output` (standard output and standard error as they came) hold its last 64 KiB.
+    `stdout` holds its last 16 MiB, and `output` (standard output and standard error as they came)
+    the last 64 KiB.
     `end`, the collection of this object and the death of this process, whatever its cause, end the
     program and everything it started.
 
@@ -75,7 +88,7 @@ class SupervisedProcess:
         pass_fds: Sequence[int] = (),
         kept: KeptProcesses | None = None,
     ) -> None:
-        self.stdout = Tail()
+        self.stdout = Tail(MOST)
         self.output = Tail()
         self.left_behind: tuple[str, ...] = ()  # names of the processes that `end` had to end
         self._code: int | None = None

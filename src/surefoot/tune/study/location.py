@@ -6,6 +6,7 @@ import contextlib
 import json
 import math
 import sqlite3
+import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,9 +16,10 @@ import optuna
 from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial
 
+from surefoot.integrations.optuna.discarded import trials_of
 from surefoot.tune.definition.study_file import StudyFile, StudyFileError
 from surefoot.tune.study.server_outage import OUTAGES
-from surefoot.tune.study.storage_faults import fault_of
+from surefoot.tune.study.storage_faults import DAMAGED, fault_of
 from surefoot.types import SurefootError
 
 Result = TypeVar("Result")
@@ -97,6 +99,11 @@ class Location(ABC):
             yield
         except failures() as error:
             raise self._failure(f"{doing} failed", error, then) from error
+        except UNREADABLE as error:
+            if isinstance(error, SurefootError) or not _is_of_storage(error):
+                raise
+            said = f"{self.label}: {doing} failed: {self.reason(error)}"
+            raise self.error(f"{said}; {DAMAGED.advice}") from error
 
     def attempt(
         self,
@@ -172,7 +179,7 @@ class Location(ABC):
     def trials(self, study: optuna.Study) -> list[FrozenTrial]:
         """The trials of a study in it; `StudyFileError` if one is damaged."""
         with self.readable("a trial"):
-            trials = study.get_trials(deepcopy=False)
+            trials = trials_of(study)
             for trial in trials:
                 for value in trial.values or ():
                     math.isnan(value)  # raises: SQLite keeps texts in columns of numbers
@@ -205,6 +212,15 @@ class Location(ABC):
     def error(self, message: str) -> StudyFileError:
         """The error that the storage of the study file cannot be used."""
         return self.study_file.error("study.storage", message)
+
+
+def _is_of_storage(error: BaseException) -> bool:
+    """Whether Optuna raised an error as it read or wrote a storage."""
+    frames = (frame.f_globals for frame, _ in traceback.walk_tb(error.__traceback__))
+    return any(
+        str(one.get("__name__")).startswith(("optuna.storages.", "optuna.study._tell"))
+        for one in frames
+    )
 
 
 def failures() -> tuple[type[Exception], ...]:

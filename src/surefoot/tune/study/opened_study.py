@@ -19,6 +19,7 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from surefoot.integrations.optuna import SurefootSampler
+from surefoot.integrations.optuna.discarded import trials_of
 from surefoot.integrations.optuna.earlier_study import OlderStudy
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.plain_text import shown
@@ -92,7 +93,7 @@ class OpenedStudy:
 
     def read(self) -> StudyState:
         """`state` within an `attempt`, with the storage's own errors."""
-        trials = self.study.get_trials(deepcopy=False)
+        trials = trials_of(self.study)
         return StudyState(self, tuple(trials), self.study.user_attrs)
 
     def belief(self, trials: Sequence[FrozenTrial]) -> StudyBelief:
@@ -173,7 +174,7 @@ def open_study(path: Path | str) -> OpenedStudy:
     storage = location.connect(create=False)
     with location.errors("reading"):
         if not location.has_study(storage):
-            raise NoStudy(f"{location.label}: contains no study {name!r}; {study_file.first_step}")
+            raise _no_study(location)
         sampler = default_sampler(study_file)
         with location.readable("the study"):
             study = optuna.load_study(study_name=name, storage=storage, sampler=sampler)
@@ -200,7 +201,11 @@ def check_study(study_file: StudyFile) -> None:
 
 
 def create_study(
-    study_file: StudyFile, sampler: BaseSampler | None = None, worker: int = 0
+    study_file: StudyFile,
+    sampler: BaseSampler | None = None,
+    worker: int = 0,
+    *,
+    create: bool = True,
 ) -> OpenedStudy:
     """Open the study of a study file for tuning; it is created if it does not exist.
 
@@ -208,6 +213,7 @@ def create_study(
         study_file: The checked study file.
         sampler: Optuna sampler, by default surefoot's own.
         worker: Index of this worker, which has a seed of its own.
+        create: Whether it is created; if not, `NoStudy` is raised where it does not exist.
 
     Returns:
         The study, with a note if the objective has changed.
@@ -220,18 +226,24 @@ def create_study(
     location = locate(study_file)
     return location.attempt(
         "opening the study",
-        partial(_create_study, location, sampler, worker, older),
+        partial(_create_study, location, sampler, worker, older, create),
         then="no measurement was begun: check study.storage, and its server if it has one",
     )
 
 
 def _create_study(
-    location: Location, sampler: BaseSampler | None, worker: int, older: OlderStudy | None
+    location: Location,
+    sampler: BaseSampler | None,
+    worker: int,
+    older: OlderStudy | None,
+    create: bool,
 ) -> OpenedStudy:
     study_file, name = location.study_file, location.study_file.study.name
     with study_lock(location):
-        storage = location.connect(create=True)
+        storage = location.connect(create=create)
         exists = location.has_study(storage)
+        if not exists and not create:
+            raise _no_study(location)
         if not exists and not location.shared and (names := location.study_names(storage)):
             raise location.error(
                 f"{location.label} is the storage of study {names[0]!r}, not of {name!r}; "
@@ -257,6 +269,12 @@ def _create_study(
     if sampler is None:
         study.sampler = _default_sampler(study_file, older, worker, len(trials))
     return OpenedStudy(location, storage, study, _modelling(study, study_file), note)
+
+
+def _no_study(location: Location) -> NoStudy:
+    study_file = location.study_file
+    name, next_step = study_file.study.name, study_file.first_step
+    return NoStudy(f"{location.label}: contains no study {name!r}; {next_step}")
 
 
 def _modelling(study: optuna.Study, study_file: StudyFile) -> SurefootSampler:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import os
+import secrets
 import sqlite3
 from abc import abstractmethod
 from collections.abc import Callable
@@ -18,6 +20,7 @@ from surefoot.tune.plain_text import shown
 from surefoot.tune.study.location import Location, Lock, NoStudy, failures
 from surefoot.tune.study.optuna_schema import TABLES, is_current, rows, unchecked
 from surefoot.tune.study.storage_faults import DAMAGED
+from surefoot.tune.study.study_lock import storage_lock
 
 SQLITE = b"SQLite format 3\0"  # beginning of its files
 BUSY_SECONDS = 60  # to wait for another process's write to an SQLite file
@@ -56,8 +59,8 @@ class StoredFile(Location):
             raise self.error(f"cannot create {self.file}: {why}")
 
     def lock(self, sleep: Callable[[float], None], note: Callable[[], None]) -> Lock:
-        """Nothing: the study file is locked, and other machines have another file."""
-        return contextlib.nullcontext()
+        """Exclude the processes of other study files; other machines have another file."""
+        return storage_lock(self.file)
 
     def connect(self, *, create: bool) -> BaseStorage:
         """Open the file; see `Location.connect`."""
@@ -85,18 +88,32 @@ class StoredFile(Location):
 
     def _create(self) -> None:
         """Create the file in one step: one that is there is complete, whenever this is killed."""
-        partial = self.file.with_name(f".{self.file.name[:60]}.new")
+        file = Path(os.path.realpath(self.file))  # to which a link may lead
+        name = file.name[:60]
+        partial = file.with_name(f".{name}.{secrets.token_hex(4)}.new")
         try:
-            for old in (partial, partial.with_name(f"{partial.name}-journal")):
-                old.unlink(missing_ok=True)
+            for left in file.parent.glob(f".{glob.escape(name)}.*.new*"):  # by a killed process
+                left.unlink(missing_ok=True)
             replace(self, file=partial).make()
-            if not self.file.exists():
-                partial.rename(self.file)
+            with contextlib.suppress(FileExistsError):
+                _link(partial, file)
         except failures() as error:
             raise self.error(f"cannot create {self.file}: {self.reason(error)}") from None
         finally:
             with contextlib.suppress(OSError):
                 partial.unlink(missing_ok=True)
+
+
+def _link(file: Path, name: Path) -> None:
+    """Give a file another name; `FileExistsError` if there is such a file."""
+    try:
+        name.hardlink_to(file)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without links
+        if name.exists():
+            raise FileExistsError from None
+        file.rename(name)
 
 
 class SQLiteFile(StoredFile):

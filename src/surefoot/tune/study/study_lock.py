@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import cache, partial
+from pathlib import Path
 from typing import IO
 
 from surefoot.tune import system
@@ -23,9 +25,9 @@ def study_lock(location: Location, sleep: Callable[[float], None] = time.sleep) 
 
     On one machine the study file itself is locked, read-only, so that no lock file is left behind
     and the lock ends with its process, even by `kill -9`. (`filelock` needs a file that it may
-    write to.) If the storage is a PostgreSQL server, the study is also locked there, so
-    that processes of all machines exclude each other. If another process holds a lock for long, a
-    message says so, once.
+    write to.) The storage is locked, too, for other study files: its file by `storage_lock`, and on
+    a PostgreSQL server the study, so that processes of all machines exclude each other. If
+    another process holds a lock for long, a message says so, once.
 
     Args:
         location: The study file and its storage.
@@ -41,6 +43,45 @@ def study_lock(location: Location, sleep: Callable[[float], None] = time.sleep) 
             _lock(file, study_file.path.name)
         with location.lock(sleep, partial(_note_waiting, study_file.path.name)):
             yield
+
+
+@contextlib.contextmanager
+def storage_lock(storage: Path) -> Iterator[None]:
+    """Exclude the processes that use a storage file by other study files.
+
+    A hidden file beside it is locked, which is there only while it is: the storage itself is locked
+    by SQLite and Optuna, whose locks end when another descriptor of the file is closed.
+
+    Args:
+        storage: The file, which need not exist.
+    """
+    file = _locked(Path(os.path.realpath(storage)))
+    try:
+        yield
+    finally:
+        if file is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(file.name)
+            file.close()
+
+
+def _locked(storage: Path) -> IO[bytes] | None:
+    """The open file that is locked for a storage; None where there can be none."""
+    path = storage.with_name(f".{storage.name[:60]}.lock")
+    while True:
+        with contextlib.ExitStack() as stack:
+            try:
+                file = stack.enter_context(path.open("ab"))
+                _lock(file, storage.name)
+                # Not if the last process has removed the file that this one has waited for.
+                if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                    stack.pop_all()
+                    return file
+            except FileNotFoundError:
+                if not path.parent.is_dir():
+                    return None
+            except OSError:  # no permission, or no locks
+                return None
 
 
 def _lock(file: IO[bytes], name: str) -> None:

@@ -8,7 +8,7 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from surefoot.integrations.optuna import (
     TIME,
     WORKER,
 )
+from surefoot.integrations.optuna.attributes import FAILURE
 from surefoot.tune.definition.environment import Variable
 from surefoot.tune.definition.parameters import value_of, written
 from surefoot.tune.definition.study_file import StudyFile
@@ -30,7 +31,6 @@ from surefoot.tune.study.known_trials import new_rows
 from surefoot.tune.study.opened_study import create_study
 from surefoot.tune.study.tables import FORMULA, check_cells, read_table
 from surefoot.tune.study.trial_attributes import (
-    FAILURE,
     IMPORTED,
     SECONDS,
     UNITS,
@@ -351,8 +351,8 @@ class _Row:
             trial.datetime_start = begun
             try:
                 lasted = timedelta(seconds=trial.user_attrs.get(SECONDS, 0.0))
-                trial.datetime_complete = begun + lasted
-            except OverflowError:
+                trial.datetime_complete = _storable(begun + lasted)
+            except (ValueError, OverflowError, OSError):
                 expected = "a duration that ends before the year 10000"
                 raise self._wrong(DURATION, self._text(DURATION), expected) from None
         return trial
@@ -371,9 +371,10 @@ class _Row:
             raise self._wrong(column, text, EXPECTED_TIME)
         try:
             if seconds is not None:
-                return datetime.fromtimestamp(seconds)
+                return _storable(datetime.fromtimestamp(seconds))
             given = datetime.fromisoformat(text)
-            return given if given.tzinfo is None else given.astimezone().replace(tzinfo=None)
+            given = given if given.tzinfo is None else given.astimezone().replace(tzinfo=None)
+            return _storable(given)
         except (ValueError, OverflowError, OSError):
             raise self._wrong(column, text, EXPECTED_TIME) from None
 
@@ -443,6 +444,12 @@ def _of_export(name: str) -> str:
         if name.startswith(prefix):
             return f", and the study file has no {table}.{name.removeprefix(prefix)}"
     return ""
+
+
+def _storable(time: datetime) -> datetime:
+    """A local time that has one in UTC, in which storages keep it; else an error of Python's."""
+    time.astimezone(UTC).astimezone()
+    return time
 
 
 def _unquoted(cell: str) -> str:

@@ -30,6 +30,9 @@ _MAGIC = {
     b"\x1f\x8b": "a compressed file",
     b"\xff\xfe": "a text in UTF-16",
     b"\xfe\xff": "a text in UTF-16",
+    b"{": "a JSON document",
+    b"[": "a JSON document",
+    b"<": "an HTML or XML document",
 }
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what makes a spreadsheet take a cell for a formula
 
@@ -262,10 +265,10 @@ def read_table(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
 
 
 def _kind(path: Path) -> str:
-    """Kind of a file that is no text, by its first bytes; empty for any other."""
+    """Kind of a file that is no table, by its first bytes; empty for any other."""
     try:
         with path.open("rb") as file:
-            begin = file.read(4)
+            begin = file.read(64).lstrip()
     except OSError:
         return ""
     return next((kind for magic, kind in _MAGIC.items() if begin.startswith(magic)), "")

@@ -17,6 +17,7 @@ from surefoot.integrations.optuna import (
     TIME,
     WORKER,
 )
+from surefoot.integrations.optuna.attributes import FAILURE
 from surefoot.tune.measuring.quantity import Quantity
 from surefoot.tune.plain_text import storable
 
@@ -26,7 +27,7 @@ RACE = "surefoot:race"  # of a trial: when its measurement is lost
 ENDED_EARLY = "surefoot:ended early"
 ASKED = "surefoot:asked"  # of a trial that is measured from outside, until its value is told
 LATE = "surefoot:late"  # of a trial that has the value of a forgotten one: which one
-FAILURE, OUTPUT, SECONDS = "failure", "output", "seconds"
+OUTPUT, SECONDS = "output", "seconds"
 IMPORTED = "imported"  # identifies a row of an imported table
 LEFT_BEHIND = "left behind"  # a line about processes that had to be ended
 

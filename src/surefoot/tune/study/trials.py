@@ -23,6 +23,7 @@ from surefoot.integrations.optuna import (
     SearchSpace,
     SurefootSampler,
 )
+from surefoot.integrations.optuna.attributes import FAILURE
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.measured_units import declared_units, in_study_units
 from surefoot.tune.measuring.measurement import Failure, Measurement, positive
@@ -39,7 +40,6 @@ from surefoot.tune.study.time_budget import OVER, seconds_spent
 from surefoot.tune.study.trial_attributes import (
     ASKED,
     ENDED_EARLY,
-    FAILURE,
     LEFT_BEHIND,
     OUTPUT,
     OWNER,
