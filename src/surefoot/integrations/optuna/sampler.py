@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 
 from surefoot._internal import checks
 from surefoot._internal.estimands import Estimand
+from surefoot._internal.lock import Lock
 from surefoot._internal.user_warnings import warn
 from surefoot.integrations.optuna.attributes import ENVIRONMENT
 from surefoot.integrations.optuna.common_space import CommonSpace
@@ -206,7 +206,7 @@ class SurefootSampler(BaseSampler):
         self._tracker: StudyTracker | None = None
         self._first_number: int | None = None  # of the trials that this sampler samples
         self._probed: tuple[int, str] | None = None  # trial and parameter that may be fixed outside
-        self._lock = threading.RLock()
+        self._lock = Lock()
 
     @property
     def environment(self) -> StudyEnvironment | None:
@@ -217,15 +217,6 @@ class SurefootSampler(BaseSampler):
     def objectives(self) -> Mapping[str, Objective]:
         """Further objectives that a trial records beside its value, by name."""
         return self._search.objectives
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = self.__dict__.copy()
-        del state["_lock"]
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._lock = threading.RLock()
 
     def reseed_rng(self) -> None:
         """Draw a new seed; Optuna calls this in each parallel worker process."""
