@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -65,7 +66,8 @@ class SurefootSampler(BaseSampler):
     where it is observed, the objective function does.
 
     Args:
-        seed: Seed of all randomness; None for a random one. Give parallel workers different seeds.
+        seed: Seed of all randomness; None for a random one, which copies of the sampler in other
+            processes, or from a pickle, draw anew. Give parallel workers different seeds, or none.
         search_space: Distributions of the parameters, by name, from which the initial trials are
             spread evenly; a `SearchSpace` where some are conditional or have special values. By
             default the parameters that all trials so far have in common, and those that only some
@@ -168,7 +170,6 @@ class SurefootSampler(BaseSampler):
     ) -> None:
         if seed is not None:
             checks.count("seed", seed, least=0)
-        self._entropy = np.random.SeedSequence(seed)
         self._space = study_space(search_space, require)
         subject = subject_of(environment, risk, fidelity)
         _check_names(subject, self._space)
@@ -201,8 +202,9 @@ class SurefootSampler(BaseSampler):
                 FutureWarning,
             )
         self._constraints_func = constraints_func
-        self._independent = RandomSampler(seed=self._draw_seed())
-        self._first_seed = self._draw_seed()  # of the first tracker, whoever asks for it first
+        self._draw_from(seed)
+        self._drawn_in: int | None = None  # process, of a sampler without a seed that is in use
+        self._is_seeded = seed is not None
         self._tracker: StudyTracker | None = None
         self._first_number: int | None = None  # of the trials that this sampler samples
         self._probed: tuple[int, str] | None = None  # trial and parameter that may be fixed outside
@@ -218,14 +220,26 @@ class SurefootSampler(BaseSampler):
         """Further objectives that a trial records beside its value, by name."""
         return self._search.objectives
 
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_drawn_in": None}
+
     def reseed_rng(self) -> None:
         """Draw a new seed; Optuna calls this in each parallel worker process."""
         with self._lock:
-            self._entropy = np.random.SeedSequence()
-            self._independent.reseed_rng()
-            self._first_seed = self._draw_seed()
+            self._draw_from(None)
             if self._tracker is not None:
                 self._tracker.optimizer.reseed(self._draw_seed())
+
+    def _draw_from(self, seed: int | None) -> None:
+        self._entropy = np.random.SeedSequence(seed)
+        self._independent = RandomSampler(seed=self._draw_seed())
+        self._first_seed = self._draw_seed()  # of the first tracker, whoever asks for it first
+
+    def _draw_in_this_process(self) -> None:
+        """Draw a seed where none was given and this copy has drawn none yet, in this process."""
+        if not self._is_seeded and self._drawn_in != os.getpid():
+            self._drawn_in, self._tracker = os.getpid(), None
+            self._draw_from(None)
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
         """Refuse an enqueued trial that violates `require`; see `optuna.samplers.BaseSampler`.
@@ -252,6 +266,7 @@ class SurefootSampler(BaseSampler):
     def _begin_at(self, number: int) -> None:
         """Draw anew for a trial, where others have gone before it with the same seed."""
         with self._lock:
+            self._draw_in_this_process()
             self._first_number = number
             if number:
                 key = (*self._entropy.spawn_key, _LATER, number)
@@ -574,6 +589,7 @@ class SurefootSampler(BaseSampler):
         from surefoot._internal.process_settings import own_settings
 
         with self._lock, own_settings():
+            self._draw_in_this_process()
             yield
 
     def _draw_seed(self) -> int:
