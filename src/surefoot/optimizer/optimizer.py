@@ -409,7 +409,7 @@ class Optimizer:
         told = replace(told, outcomes=told.outcomes.current)
         unstable = self._unstable(outcome)
         success = told.failures.of_recommendation(
-            outcome.fitted.kernel,
+            told.outcomes.kernels_with(outcome),
             outcome.observations,
             unstable,
             measured=self.space.has_environment,
@@ -630,8 +630,8 @@ class Optimizer:
         if self._told.failures.is_in_vain(point, rewards):
             return True
         unstable = torch.zeros(0, dtype=torch.int64)
-        kernel = self._history.fitted.kernel
-        chance = self._told.failures.of_search(kernel, rewards, unstable)
+        kernels = [self._history.fitted.kernel]
+        chance = self._told.failures.of_search(kernels, rewards, unstable)
         return bool(chance(point.unsqueeze(0)) < _LIKELY)
 
     def _choose_first(self, among: Sequence[Location] | None, space: Space | Joint) -> Location:
@@ -649,7 +649,8 @@ class Optimizer:
         outcome = self._history.latest
         band = replace(outcome.band, posterior=posterior, pulls=self._pending.pulls)
         unstable = self._unstable(outcome)
-        success = self._told.failures.of_search(outcome.fitted.kernel, self._told.rewards, unstable)
+        kernels = self._told.outcomes.kernels_with(outcome)
+        success = self._told.failures.of_search(kernels, self._told.rewards, unstable)
         return self._belief(self._told, outcome, band, success, unstable, self._pending)
 
     def _belief(

@@ -52,8 +52,9 @@ class SurefootSampler(BaseSampler):
     Each finished trial is read once and the model is kept between trials. Running trials of other
     workers are pending points. A failed trial counts against its configuration, unless it was
     interrupted or has the user attribute `BLAMELESS`. A pruned one has a predicted value, from its
-    last report. Values of an enqueued trial are conditions on the others. The user attribute
-    `STANDARD_ERROR` (`"surefoot:sem"`) of a trial is the standard error of its value,
+    last report that others can be compared with; without one it counts as failed, unless its
+    configuration has a value. Values of an enqueued trial are conditions on the others. The user
+    attribute `STANDARD_ERROR` (`"surefoot:sem"`) of a trial is the standard error of its value,
     `STANDARD_ERRORS` (`"surefoot:sems"`) are those of its constraints by name, and `WORKER`
     (`"surefoot:worker"`) is the name of who or what measured it. Constraints
     of trials (`trial.set_constraint`) are modelled and kept to. In a study with several objectives
@@ -320,6 +321,12 @@ class SurefootSampler(BaseSampler):
                         f"the completed trials of study {study.study_name!r} have no varying "
                         f"parameter in common ({left}), so that values are sampled at random: pass "
                         "the `search_space`, or leave the trials out that have other parameters.",
+                    )
+                elif not common.complete and sum(t.state.is_finished() for t in trials) > 1:
+                    warn(
+                        f"no trial of study {study.study_name!r} has completed, so that values are "
+                        "sampled at random: pass the `search_space`, by which the sampler keeps "
+                        "away from trials that failed or were pruned."
                     )
                 return {}
             with self._failing(study, trial):
