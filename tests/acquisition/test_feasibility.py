@@ -44,19 +44,19 @@ def test_the_sums_over_arms_are_those_of_any_points() -> None:
     sites = torch.rand(9, 1, dtype=torch.float64, generator=generator)
     kernel, arms = sf.kernels.squared_exponential(0.3), LINE.clone()
     counts = torch.ones(9, dtype=torch.float64)
-    chance = Feasibility(kernel, arms)
+    chance = Feasibility([kernel], arms)
     for count in range(1, 7):
         failed = sites[6 : 7 + count // 3]
         counts[count // 2] += 1.0
         ones = torch.ones(len(failed), dtype=torch.float64)
-        chance = chance.updated(kernel, sites[:count], counts[:count], failed, ones)
+        chance = chance.updated([kernel], sites[:count], counts[:count], failed, ones)
         assert torch.allclose(chance(arms), chance(arms.clone()), rtol=1e-7)
-        anew = Feasibility(kernel, arms)
-        anew = anew.updated(kernel, sites[:count], counts[:count], failed, ones)
+        anew = Feasibility([kernel], arms)
+        anew = anew.updated([kernel], sites[:count], counts[:count], failed, ones)
         assert torch.equal(chance(arms), anew(arms))
-    before = kernel, sites[:2], counts[:2], sites[6:7], ones[:1]
+    before = [kernel], sites[:2], counts[:2], sites[6:7], ones[:1]
     fewer = chance.updated(*before)  # a reward was taken back
-    anew = Feasibility(kernel, arms).updated(*before)
+    anew = Feasibility([kernel], arms).updated(*before)
     assert torch.equal(fewer(arms), anew(arms))
 
 
@@ -69,7 +69,7 @@ def feasibility(succeeded: list[float], failed: list[float], times: float = 1.0)
     )
     counts = torch.full((len(sites),), times, dtype=torch.float64)
     ones = torch.ones(len(failures), dtype=torch.float64)
-    return Feasibility(kernel, sites[:0]).updated(kernel, sites, counts, failures, ones)
+    return Feasibility([kernel], sites[:0]).updated([kernel], sites, counts, failures, ones)
 
 
 def on_line(values: list[float]) -> torch.Tensor:
@@ -126,3 +126,17 @@ def test_what_is_recommended_is_much_closer_to_a_success_than_to_a_failure() -> 
     measured, close, between = chance_of([0.4, 0.405, 0.5], succeeded, [0.6])
     assert measured == close == pytest.approx(1.0)
     assert between < 0.6
+
+
+def test_failures_are_told_apart_by_what_any_objective_depends_on() -> None:
+    first, second = (
+        sf.kernels.squared_exponential(torch.tensor(each, dtype=torch.float64))
+        for each in ([0.3, 30.0], [30.0, 0.3])
+    )
+    succeeded = torch.tensor([[0.2, 0.9], [0.8, 0.8], [0.5, 0.7]], dtype=torch.float64)
+    failed = torch.tensor([[0.2, 0.1], [0.8, 0.2], [0.5, 0.3]], dtype=torch.float64)
+    ones = torch.ones(3, dtype=torch.float64)
+    for kernels, apart in (([first], False), ([first, second], True), ([second, first], True)):
+        chance = Feasibility(kernels, succeeded[:0]).updated(kernels, succeeded, ones, failed, ones)
+        good, bad = chance(torch.tensor([[0.3, 0.8], [0.3, 0.2]], dtype=torch.float64)).tolist()
+        assert (good > 3.0 * bad) is apart

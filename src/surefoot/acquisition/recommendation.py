@@ -287,7 +287,7 @@ def first_location(
             return several[0]
         points = torch.stack([location.point for location in several])
         none = points[:0]
-        nothing = Feasibility(kernel, none)
+        nothing = Feasibility([kernel], none)
         failures = torch.stack([*failed])
         counts, unexplained = none.new_zeros(0), failures.new_ones(len(failures))
         chance = nothing.updated(kernel, none, counts, failures, unexplained)

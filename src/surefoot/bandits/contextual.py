@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from surefoot._internal import checks
 from surefoot._internal.linalg import Floats
+from surefoot._internal.lock import Lock, one_at_a_time
 from surefoot._internal.user_warnings import warn
 from surefoot.bandits.one_pass import OnePass, one_pass
 from surefoot.bandits.running_ridge import Anticipating, RunningRidge
@@ -105,6 +106,7 @@ class Contextual:
         floor: float,
         seed: int,
     ) -> None:
+        self._lock = Lock()
         self._features = features
         self._actions = actions
         self._estimator = estimator
@@ -141,15 +143,18 @@ class Contextual:
             self._is_stale = False
         return self._theta
 
+    @one_at_a_time
     def mean(self, options: ArrayLike) -> Floats:
         """Predicted reward (k,) of options, as `decide` takes them."""
         return self._rows(options) @ self.coefficients
 
+    @one_at_a_time
     def probabilities(self, options: ArrayLike) -> Floats:
         """Probability (k,) with which each option would be chosen now; draws are of their own."""
         rows = self._rows(options)
         return self._floored(self._shares(rows, np.random.default_rng(0)))
 
+    @one_at_a_time
     def decide(self, options: ArrayLike) -> Decision:
         """Choose one of the options.
 
@@ -178,6 +183,7 @@ class Contextual:
         """Choose for several sets of options at once, see `decide`."""
         return [self.decide(options) for options in batch]
 
+    @one_at_a_time
     def tell(self, decision: Decision, reward: float) -> None:
         """Record the reward of a decision, whenever and in whichever order it comes.
 
@@ -218,6 +224,7 @@ class Contextual:
             f"{', or a smaller `ridge`.' if much == 'much' else '.'}",
         )
 
+    @one_at_a_time
     def learn(self, option: ArrayLike, reward: float) -> None:
         """Record a reward of an option (d,) that was not chosen here, such as a logged one.
 
@@ -237,6 +244,7 @@ class Contextual:
         self._geometry.learn(row)
         self._record(row, value)
 
+    @one_at_a_time
     def forget(self, decision: Decision) -> None:
         """Give up a decision whose reward will not come.
 

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import torch
 
 from surefoot import kernels
+from surefoot._internal.lock import Lock, one_at_a_time
 from surefoot._internal.threads import one_blas_thread
 from surefoot.beliefs.band import (
     SYMMETRIC,
@@ -96,7 +97,9 @@ class _Recent:
 
     def __init__(self) -> None:
         self._results: dict[Any, Any] = {}
+        self._lock = Lock()
 
+    @one_at_a_time
     def get(self, key: Any, function: Callable[[], Any]) -> Any:
         """The known result of a key, or that of the function."""
         if key not in self._results:

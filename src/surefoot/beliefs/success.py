@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor
 
-from surefoot import kernels
+from surefoot.kernels import correlation
 
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
@@ -85,14 +86,15 @@ class Feasibility:
     failure among successes may be one by chance there too, and makes nothing short.
 
     Args:
-        kernel: Kernel whose correlation weighs the sites.
+        kernels: Kernels whose least correlation weighs the sites: of what one objective does not
+            depend on, another may.
         arms: Points (n, d) whose probability is asked for in every round, empty in a box: it is
             kept, and updated site by site, so that its rounding does not depend on when it is
             asked for.
     """
 
-    def __init__(self, kernel: Kernel, arms: Tensor) -> None:
-        self._kernel = kernel
+    def __init__(self, kernels: Sequence[Kernel], arms: Tensor) -> None:
+        self._kernels = tuple(kernels)
         self._arms = arms
         self._succeeded = self._failed = arms[:0]
         self._counts = arms.new_zeros(0)
@@ -128,16 +130,16 @@ class Feasibility:
 
     def updated(
         self,
-        kernel: Kernel,
+        kernels: Sequence[Kernel],
         succeeded: Tensor,
         counts: Tensor,
         failed: Tensor,
         unexplained: Tensor,
     ) -> Feasibility:
-        """The model of all measurements so far, under a kernel.
+        """The model of all measurements so far, under some kernels.
 
         Args:
-            kernel: The kernel.
+            kernels: The kernels.
             succeeded: Distinct sites (s, d) with successes.
             counts: How many successes each of them has (s,).
             failed: Sites (f, d) of the failures.
@@ -146,13 +148,14 @@ class Feasibility:
         """
         more = counts.clone()
         more[: len(self._counts)] -= self._counts[: len(counts)]
-        if kernel is not self._kernel or not (
+        same = [*map(id, kernels)] == [*map(id, self._kernels)]
+        if not same or not (
             _begins(succeeded, self._succeeded)
             and _begins(failed, self._failed)
             and bool((more >= 0.0).all())
         ):
-            anew = Feasibility(kernel, self._arms)
-            return anew.updated(kernel, succeeded, counts, failed, unexplained)
+            anew = Feasibility(kernels, self._arms)
+            return anew.updated(kernels, succeeded, counts, failed, unexplained)
         worse = failed[len(self._failed) :]
         if not len(worse) and not bool(more.any()):
             return self
@@ -192,8 +195,8 @@ class Feasibility:
         return next(self._outcomes_at(points, self._reach))
 
     def _outcomes_at(self, points: Tensor, *reaches: int) -> Iterator[LocalOutcomes]:
-        success = kernels.correlation(self._kernel, points, self._succeeded)
-        failure = kernels.correlation(self._kernel, points, self._failed)
+        success = self._correlation(points, self._succeeded)
+        failure = self._correlation(points, self._failed)
         for reach in reaches:
             yield LocalOutcomes(
                 (success.pow(reach) * self._counts).sum(-1),
@@ -229,7 +232,11 @@ class Feasibility:
             self._typical = float((counts * rates).sum() / counts.sum())
 
     def _of_arms(self, site: Tensor) -> Tensor:
-        return kernels.correlation(self._kernel, self._arms, site.unsqueeze(0))[:, 0]
+        return self._correlation(self._arms, site.unsqueeze(0))[:, 0]
+
+    def _correlation(self, points: Tensor, sites: Tensor) -> Tensor:
+        found = [correlation(kernel, points, sites) for kernel in self._kernels]
+        return reduce(torch.minimum, found)
 
 
 def _begins(sites: Tensor, former: Tensor) -> bool:

@@ -72,6 +72,7 @@ class TrainingData:
         """Index (d,) of the lengthscale of each coordinate."""
         first = list(range(len(self.span)))
         for group in self.groups:
+            least = min(group)
             for coordinate in group:
-                first[coordinate] = min(group)
+                first[coordinate] = least
         return torch.unique(torch.tensor(first), return_inverse=True)[1]

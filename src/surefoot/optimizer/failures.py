@@ -52,12 +52,12 @@ class Failures:
         return [one.point for one in self.all]
 
     def of_search(
-        self, kernel: Kernel, observations: Observations, unstable: Tensor
+        self, kernels: Sequence[Kernel], observations: Observations, unstable: Tensor
     ) -> Probability:
         """Probability of success by which to search.
 
         Args:
-            kernel: Kernel of the model.
+            kernels: Kernels of the objectives.
             observations: The successes.
             unstable: Indices (k,) of the sites that are unstable: each of their replicates counts
                 as a failure, none as a success.
@@ -66,17 +66,22 @@ class Failures:
             return CERTAIN
         failed = self._of_designs(observations)
         shared = self._shared(failed, observations)
-        chance = self._feasibility(kernel, observations, unstable, failed, shared)
+        chance = self._feasibility(kernels, observations, unstable, failed, shared)
         since = sum(one.after == len(observations) for one in failed)
         return Probability((partial(_doubted, chance, since), shared))
 
     def of_recommendation(
-        self, kernel: Kernel, observations: Observations, unstable: Tensor, *, measured: bool
+        self,
+        kernels: Sequence[Kernel],
+        observations: Observations,
+        unstable: Tensor,
+        *,
+        measured: bool,
     ) -> Probability:
         """Probability of success by which to recommend.
 
         Args:
-            kernel: Kernel of the model.
+            kernels: Kernels of the objectives.
             observations: The successes.
             unstable: Indices (k,) of the sites that are unstable.
             measured: Whether only designs are recommended that were measured, under some values of
@@ -86,7 +91,7 @@ class Failures:
             return CERTAIN
         failed = self._of_designs(observations)
         shared = self._shared(failed, observations)
-        found = self._feasibility(kernel, observations, unstable, failed, shared)
+        found = self._feasibility(kernels, observations, unstable, failed, shared)
         alone = found.of_measured if measured else found.of_recommendation
         return Probability((alone, shared))
 
@@ -142,7 +147,7 @@ class Failures:
 
     def _feasibility(
         self,
-        kernel: Kernel,
+        kernels: Sequence[Kernel],
         observations: Observations,
         unstable: Tensor,
         failed: Sequence[Failed],
@@ -157,9 +162,9 @@ class Failures:
         stable[unstable] = False
         if self._latest is None:
             arms = self.space.points if isinstance(self.space, Arms) else sites[:0]
-            self._latest = Feasibility(kernel, arms)
+            self._latest = Feasibility(kernels, arms)
         self._latest = self._latest.updated(
-            kernel, sites[stable], counts[stable], failures, shared(failures)
+            kernels, sites[stable], counts[stable], failures, shared(failures)
         )
         return self._latest
 

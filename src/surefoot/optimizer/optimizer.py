@@ -16,6 +16,7 @@ from torch import Tensor
 from surefoot._internal import checks
 from surefoot._internal.estimands import Estimand
 from surefoot._internal.html import as_html
+from surefoot._internal.lock import Lock, one_at_a_time
 from surefoot._internal.process_settings import with_own_settings
 from surefoot.acquisition import Policy, ScoreRule, UpperConfidenceBound
 from surefoot.acquisition.plan import Plan
@@ -73,7 +74,8 @@ class Optimizer:
     """Maximises an unknown function from noisy measurements.
 
     The named algorithms of `surefoot.algorithms` are compositions of its parts. All randomness
-    comes from `seed`: the same seed and the same rewards give the same run.
+    comes from `seed`: the same seed and the same rewards give the same run. Threads may share an
+    optimizer; one call waits for the other.
 
     Args:
         space: `Arms`, `Box`, a `parameters.Space` of named parameters, or `Joint` for designs in a
@@ -127,6 +129,7 @@ class Optimizer:
         outcomes: Mapping[str, Outcome] | None = None,
         seed: int = 0,
     ) -> None:
+        self._lock = Lock()
         space = as_space(space)
         arguments.check_parts(space, features, estimator, width)
         arguments.check_outcomes(space, outcomes)
@@ -158,6 +161,7 @@ class Optimizer:
         self._memory: dict[str, Any] = {}  # of the policy
         self._unread = Unread()
 
+    @one_at_a_time
     @with_own_settings
     def ask(
         self,
@@ -217,6 +221,7 @@ class Optimizer:
         """
         return [self.ask(within=within) for _ in range(checks.count("number", number))]
 
+    @one_at_a_time
     def expect(self, where: Where, environment: EnvironmentValue = None) -> Query:
         """Register a measurement in progress that was not asked for.
 
@@ -230,6 +235,7 @@ class Optimizer:
         location, _ = self._locate(where, self._supposed(where, environment))
         return self._add_pending(location, 1)
 
+    @one_at_a_time
     @with_own_settings
     def tell(
         self,
@@ -282,6 +288,7 @@ class Optimizer:
         self._record([(location, query, one)])
         return self._info(started)
 
+    @one_at_a_time
     @with_own_settings
     def tell_all(
         self,
@@ -326,6 +333,7 @@ class Optimizer:
         self._record(self._located(measurements))
         return self._info(started)
 
+    @one_at_a_time
     @with_own_settings
     def record(
         self, measurements: Sequence[Measurement], *, undeclared: bool = False
@@ -349,6 +357,7 @@ class Optimizer:
             return None
         return self._info(started)
 
+    @one_at_a_time
     @with_own_settings
     def forget(
         self, query: Where, environment: EnvironmentValue = None, *, failed: bool = True
@@ -371,6 +380,7 @@ class Optimizer:
         if failed:
             self._told.fail(location)
 
+    @one_at_a_time
     @with_own_settings
     def belief(self, also: Sequence[Measurement] = (), *, undeclared: bool = False) -> Belief:
         """All that follows from the measurements so far, pending queries aside.
@@ -399,7 +409,7 @@ class Optimizer:
         told = replace(told, outcomes=told.outcomes.current)
         unstable = self._unstable(outcome)
         success = told.failures.of_recommendation(
-            outcome.fitted.kernel,
+            told.outcomes.kernels_with(outcome),
             outcome.observations,
             unstable,
             measured=self.space.has_environment,
@@ -407,6 +417,7 @@ class Optimizer:
         success = self._permitted.success(success, told)
         return self._belief(told, outcome, outcome.band, success, unstable, PendingQueries())
 
+    @one_at_a_time
     @with_own_settings
     def recommend(
         self,
@@ -475,16 +486,19 @@ class Optimizer:
         return self._told.outcomes.declared
 
     @property
+    @one_at_a_time
     def constraints(self) -> ConstraintBeliefs:
         """Beliefs of the constraints, also before the first reward."""
         return self._told.outcomes.current.beliefs
 
     @property
+    @one_at_a_time
     def shared_failures(self) -> SharedValues:
         """Values of discrete variables that failed measurements share, and no success has."""
         return self._told.shared_failures
 
     @property
+    @one_at_a_time
     def width(self) -> float:
         """beta, the multiplier of the standard deviation in the next bounds."""
         return self._history.width
@@ -495,6 +509,7 @@ class Optimizer:
         return self._told.rewards
 
     @property
+    @one_at_a_time
     def pending(self) -> list[Query]:
         """Queries that were asked and neither told nor forgotten."""
         return self._pending.queries
@@ -504,6 +519,7 @@ class Optimizer:
         """Names of the effects of conditions that the model includes, see `HyperparameterFit`."""
         return self._history.model.hyperparameters.effects
 
+    @one_at_a_time
     @with_own_settings
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything that the run needs to go on to one file (safetensors with JSON).
@@ -551,6 +567,7 @@ class Optimizer:
         known = len(self._told.rewards) + len(self._pending)
         return self._initial_used < len(self._initial) > known
 
+    @one_at_a_time
     def reseed(self, seed: int) -> None:
         """Draw from a new seed from now on, as parallel copies of one optimizer must.
 
@@ -621,8 +638,8 @@ class Optimizer:
         if self._told.failures.is_in_vain(point, rewards):
             return True
         unstable = torch.zeros(0, dtype=torch.int64)
-        kernel = self._history.fitted.kernel
-        chance = self._told.failures.of_search(kernel, rewards, unstable)
+        kernels = [self._history.fitted.kernel]
+        chance = self._told.failures.of_search(kernels, rewards, unstable)
         return bool(chance(point.unsqueeze(0)) < _LIKELY)
 
     def _choose_first(self, among: Sequence[Location] | None, space: Space | Joint) -> Location:
@@ -640,7 +657,8 @@ class Optimizer:
         outcome = self._history.latest
         band = replace(outcome.band, posterior=posterior, pulls=self._pending.pulls)
         unstable = self._unstable(outcome)
-        success = self._told.failures.of_search(outcome.fitted.kernel, self._told.rewards, unstable)
+        kernels = self._told.outcomes.kernels_with(outcome)
+        success = self._told.failures.of_search(kernels, self._told.rewards, unstable)
         return self._belief(self._told, outcome, band, success, unstable, self._pending)
 
     def _belief(
@@ -760,6 +778,7 @@ class Optimizer:
         self._unread.hold(info)
         return info
 
+    @one_at_a_time
     @with_own_settings
     def _diagnostics(self) -> Diagnostics:
         """Diagnostics of the estimate from all rewards."""

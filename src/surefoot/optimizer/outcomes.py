@@ -9,6 +9,7 @@ from functools import cached_property, partial
 from typing import Any
 
 import torch
+from gpytorch.kernels import Kernel
 
 from surefoot.beliefs.constraints import AT_ZERO, ConstraintBeliefs, goal_of
 from surefoot.beliefs.model import Model
@@ -144,6 +145,12 @@ class Outcomes:
                 self.limits, partial(_formed, states), measured, objectives
             )
         return self._beliefs
+
+    def kernels_with(self, first: OutcomeBelief) -> list[Kernel]:
+        """Kernels of all objectives, of which the first one's belief is not kept here."""
+        others = (name for name, one in self.declared.items() if one.role == "objective")
+        beliefs = [first, *(self._now[name].belief for name in others if name in self._now)]
+        return [one.fitted.kernel for one in beliefs]
 
     @property
     def _now(self) -> dict[str, _State]:

@@ -50,7 +50,9 @@ class EncodedCategory:
 
     def encode(self, value: Any) -> Tensor | None:
         index = self.choice.index(value)
-        return None if index is None else torch.eye(len(self.columns), dtype=torch.float64)[index]
+        if index is None:
+            return None
+        return torch.eye(1, len(self.columns), dtype=torch.float64).roll(index)[0]
 
     def decode(self, encoded: Tensor) -> Any:
         return self.choice.choices[int(encoded.argmax())]

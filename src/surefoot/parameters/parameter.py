@@ -16,6 +16,7 @@ from surefoot.parameters.decimal_grid import value_on_grid
 from surefoot.types import InvalidInput
 
 TOO_FINE = "expected steps that float64 can tell from each other, or none"
+MOST_VALUES = 4096  # apart from one another: each is a coordinate of the model
 NEAR = 1e-8  # of a step, within which a number is on the grid
 
 
@@ -232,6 +233,7 @@ class Choice:
             raise InvalidParameter(
                 "", "choices", f"got {checks.shown(self.choices)}, expected a list of 2 or more"
             )
+        _check_number("choices", self.choices)
         object.__setattr__(self, "choices", tuple(self.choices))
         checks.truth("ordered", self.ordered)
         for number, one in enumerate(self.choices):
@@ -325,7 +327,19 @@ def special_values(values: object, whole: bool = False) -> tuple[Any, ...]:
     ):
         wanted = f"a list of different {'whole' if whole else 'finite'} numbers"
         raise InvalidParameter("", "special", f"got {checks.shown(values)}, expected {wanted}")
+    _check_number("special", values)
     return tuple(values)
+
+
+def _check_number(field: str, values: Sequence[Any]) -> None:
+    """Raise `InvalidParameter` for more values than a search compares with one another."""
+    if len(values) > MOST_VALUES:
+        raise InvalidParameter(
+            "",
+            field,
+            f"got {len(values):,} values, expected at most {MOST_VALUES:,}: number them, and pass "
+            "the numbers as a range",
+        )
 
 
 def _check_range(number: Number) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -533,10 +534,11 @@ def _check_restrictions(
 ) -> None:
     """Raise `InvalidInput` unless levels are within bounds and choices are disjoint unit cubes."""
     restricted = [*levels, *(c for group in choices for c in group)]
+    times = Counter(restricted)
     for coordinate in restricted:
         if checks.integer(coordinate) is None or not 0 <= coordinate < len(lower):
             raise InvalidInput(f"coordinate {coordinate!r} is not one of 0 to {len(lower) - 1}.")
-        if restricted.count(coordinate) > 1:
+        if times[coordinate] > 1:
             raise InvalidInput(
                 f"coordinate {coordinate} is restricted twice in `levels`, `choices`."
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import io
+import warnings
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,7 @@ from gpytorch.mlls import ExactMarginalLogLikelihood
 import surefoot as sf
 from surefoot.hyperparameters import HyperparameterFit
 from surefoot.integrations.botorch import ChainPosterior, RobustGP
+from surefoot.integrations.botorch.outcome_transform import ChainTransform
 from surefoot.optimizer.serialization import to_tensor
 from surefoot.types import InvalidInput
 
@@ -104,8 +106,7 @@ class TestByBotorch(BotorchTestCase):
                 assert bool((noisy.variance > posterior.variance).all())
                 known = torch.full((*shape[:-1], m), 0.7, dtype=dtype)
                 more = model.posterior(X, observation_noise=known).variance - posterior.variance
-                scales = torch.tensor([one.scale for one in model.fits], dtype=dtype)
-                self.assertAllClose(more, 0.7 * scales.square().expand_as(more), rtol=1e-3)
+                self.assertAllClose(more, known, rtol=1e-3)
             transform = DummyNonScalarizingPosteriorTransform()
             expected = transform(posterior).mean
             self.assertAllClose(model.posterior(X, posterior_transform=transform).mean, expected)
@@ -193,7 +194,8 @@ def test_conditioning_adds_measurements_with_the_noise_of_inliers() -> None:
     torch.testing.assert_close(posterior.mean[:, 0], mean, atol=1e-6, rtol=1e-5)
     found = posterior.distribution.covariance_matrix
     torch.testing.assert_close(found, covariance, atol=1e-7, rtol=1e-5)
-    known = torch.full((3, 1), fitted().fits[0].noise, dtype=torch.float64)
+    fit = fitted().fits[0]
+    known = torch.full((3, 1), fit.noise * fit.scale**2, dtype=torch.float64)
     same = fitted().condition_on_observations(x, y[:, None], noise=known).posterior(points)
     torch.testing.assert_close(same.mean, posterior.mean)
 
@@ -245,11 +247,18 @@ def test_further_measurements_have_the_mean_of_the_known_variances(kind: str) ->
     assert known is not None
     noise = known.mean(0) + torch.tensor([one.noise for one in model.fits], dtype=torch.float64)
     torch.testing.assert_close(model.likelihood.noise.flatten(), noise)
-    given = model.posterior(UNIT[:1], observation_noise=noise.reshape(shape))
+    fits = ChainTransform([one.units.chain for one in model.fits])
+
+    def in_units(outcome: Tensor) -> Tensor:  # after the transform that was given
+        variances: Tensor = fits.untransform(fits(outcome)[0], noise.reshape(shape))[1]  # type: ignore[assignment]
+        return variances
+
     found = model.posterior(UNIT[:1], observation_noise=True)
+    at = found.quantile(torch.tensor([0.5]).double())[0] if kind == "warped" else y[:1]
+    given = model.posterior(UNIT[:1], observation_noise=in_units(at))
     torch.testing.assert_close(found.variance, given.variance)
     value = y.median(0).values.reshape(shape)
-    own = model.condition_on_observations(UNIT[:1], value, noise=noise.reshape(shape))
+    own = model.condition_on_observations(UNIT[:1], value, noise=in_units(value))
     usual = model.condition_on_observations(UNIT[:1], value)
     torch.testing.assert_close(usual.posterior(UNIT).variance, own.posterior(UNIT).variance)
     sampler = SobolQMCNormalSampler(torch.Size([4]), seed=0)
@@ -675,7 +684,7 @@ GOOD_X, GOOD_Y = measured(6)
         ((GOOD_X, GOOD_Y[:4]), "6 rows and `train_Y` 4"),
         ((GOOD_X, GOOD_Y, GOOD_Y[:, :0]), "`train_Yvar` is of shape"),
         ((GOOD_X, GOOD_Y, -torch.ones_like(GOOD_Y)), "`train_Yvar` is -1"),
-        ((GOOD_X, GOOD_Y * torch.nan), "`train_Y` is not finite in row 0"),
+        ((GOOD_X, GOOD_Y * torch.nan), "`train_Y` is nan in row 0"),
         ((GOOD_X[:0], GOOD_Y[:0]), r"`train_X` is of shape \(0, 2\)"),
         (([[1.0]], GOOD_Y), "`train_X` is of type list"),
         ((GOOD_X.numpy(), GOOD_Y), "`train_X` is of type ndarray, expected a tensor"),
@@ -716,16 +725,64 @@ def test_inputs_and_outcomes_that_are_not_finite_are_refused(value: float) -> No
     bad[1, 0] = value
     good = torch.zeros(2, 1, dtype=torch.float64)
     for model in (fitted(), fitted(True), warped()):
-        with pytest.raises(InvalidInput, match="`X` is not finite in row 1"):
+        with pytest.raises(InvalidInput, match=f"`X` is {value} in row 1"):
             model.posterior(bad)
-        with pytest.raises(InvalidInput, match="`X` is not finite in row 1"):
+        with pytest.raises(InvalidInput, match=f"`X` is {value} in row 1"):
             model.condition_on_observations(bad, good)
-        with pytest.raises(InvalidInput, match="`Y` is not finite in row 1"):
+        with pytest.raises(InvalidInput, match=f"`Y` is {value} in row 1"):
             model.condition_on_observations(UNIT, bad[:, :1])
-        with pytest.raises(InvalidInput, match="`Y` is not finite in row 1"):
+        with pytest.raises(InvalidInput, match=f"`Y` is {value} in row 1"):
             ModelListGP(model).condition_on_observations([UNIT], bad[:, :1])
-        with pytest.raises(InvalidInput, match="`noise` is not finite in row 1"):
+        with pytest.raises(InvalidInput, match=f"`noise` is {value} in row 1"):
             model.condition_on_observations(UNIT, good, noise=bad[:, :1])
+
+
+def constructed(*given: Tensor) -> RobustGP:
+    return RobustGP(*given, hyperparameters=QUICK)  # type: ignore[arg-type]
+
+
+def bounded(bounds: Tensor) -> RobustGP:
+    return RobustGP(*measured(), bounds=bounds, hyperparameters=QUICK)
+
+
+def conditioned(*given: Tensor) -> RobustGP:
+    return fitted().condition_on_observations(*given)
+
+
+def of_targets(*given: Tensor) -> RobustGP:
+    return fitted().get_fantasy_model(*given)
+
+
+CALLS: dict[str, tuple[Any, tuple[Tensor, ...]]] = {
+    "constructed": (constructed, (*measured(), torch.full((24, 1), 0.01).double())),
+    "bounded": (bounded, (3.0 * UNIT - 1.0,)),
+    "conditioned": (conditioned, (0.5 * UNIT, UNIT[:, :1], 0.1 + UNIT[:, :1])),
+    "of targets": (of_targets, (0.5 * UNIT, UNIT[:, 0], 0.1 + UNIT[:, 0])),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "changed"),
+    [(name, i) for name, (_, given) in CALLS.items() for i in range(len(given))],
+)
+def test_later_changes_of_what_was_passed_change_nothing(name: str, changed: int) -> None:
+    make, given = CALLS[name]
+    expected = make(*given).posterior(0.3 + UNIT)
+    own = [one.clone() for one in given]
+    model = make(*own)  # which is fitted, or conditioned, when it is first asked
+    own[changed].mul_(7.0).add_(1.0)
+    found = model.posterior(0.3 + UNIT)
+    assert torch.equal(found.mean, expected.mean)
+    assert torch.equal(found.variance, expected.variance)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-170, 1e-101, 1e101, 1e155, 1e300])
+def test_outcomes_whose_squares_are_no_numbers_are_refused(scale: float) -> None:
+    x, y = measured()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*varies by only")
+        with pytest.raises(InvalidInput, match=r"in a (smaller|larger) unit"):
+            constructed(x, scale * y).posterior(UNIT)
 
 
 @pytest.mark.parametrize("shape", [(0,), (3, 0), (0, 2), (0, 0)])

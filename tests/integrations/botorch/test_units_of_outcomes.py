@@ -137,7 +137,8 @@ def test_variances_are_positive_where_all_is_known() -> None:
     x = POINTS[:1].expand(40, 2).clone()
     y = torch.ones(40, 1, dtype=torch.float64)
     for scale in (1e-9, 1.0):
-        known = model(scale).condition_on_observations(x, scale * y, noise=0.0 * y + 1e-15)
+        noise = torch.full_like(y, 1e-15 * scale**2)
+        known = model(scale).condition_on_observations(x, scale * y, noise=noise)
         found = known.posterior(POINTS[:1]).variance.sqrt() / scale
         assert 1e-7 < float(found) < 1e-3
 

@@ -36,10 +36,9 @@ class TestPruned:
         assert value == (3.0 if sign > 0 else 1.0)
 
     @pytest.mark.parametrize("reports", [{}, {5: 1.0}])
-    def test_without_a_report_to_compare_it_is_like_the_worse_half(self, reports: dict) -> None:
+    def test_without_a_report_to_compare_it_has_none(self, reports: dict) -> None:
         others = [Curve({0: v}, v) for v in (1.0, 2.0, 3.0, 4.0, 5.0)]
-        assert predicted_value(Curve(reports), others, -1.0) == (4.0, 2.0)
-        assert predicted_value(Curve(reports), others, 1.0) == (2.0, 2.0)
+        assert predicted_value(Curve(reports), others, -1.0) is None
 
     def test_reports_that_are_no_numbers_are_passed_over(self) -> None:
         trial = create_trial(

@@ -195,14 +195,12 @@ class TestObserved:
         with pytest.raises(sf.InvalidInput, match="it is observed"):
             study.sampler.environment_of(study.ask(SPACE))
 
-    def test_a_value_without_it_is_refused_and_nothing_changes(self) -> None:
+    def test_a_value_without_it_is_left_out(self) -> None:
         study = self.study(3)
         study.tell(study.ask(SPACE), 1.0)
-        for _ in range(2):
-            with pytest.raises(
-                sf.InvalidInput, match=r"trial 3 .* set it before the value is told"
-            ):
-                study.sampler.belief(study)
+        with pytest.warns(UserWarning, match=r"trial 3 .* set it before the value is told"):
+            belief = study.sampler.belief(study)
+        assert [*belief.trials] == [0, 1, 2]
 
 
 class TestBelief:
@@ -305,8 +303,10 @@ class TestBelief:
 class TestBadInput:
     def test_a_value_without_its_environment_says_what_to_call(self) -> None:
         study = study_of(FINITE)
-        with pytest.raises(sf.InvalidInput, match=r"trial 0 .* one of `environment_of\(trial\)`"):
+        with pytest.warns(UserWarning, match=r"trial 0 .* one of `environment_of\(trial\)`"):
             study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), 2)
+        with pytest.raises(sf.NotReady, match="has a finite value and its 'surefoot:environment'"):
+            study.sampler.belief(study)
 
     def test_a_fixed_trial_needs_its_environment(self) -> None:
         sampler, trial = study_of(FINITE).sampler, FixedTrial({"x": 0.5})

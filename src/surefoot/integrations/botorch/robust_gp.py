@@ -33,7 +33,10 @@ from surefoot.integrations.botorch.outcome_transform import (
 )
 from surefoot.integrations.botorch.state import fits_from, state_of
 from surefoot.integrations.botorch.training_data import (
+    MOST_VARIANCE,
     check_data,
+    check_finite,
+    check_scale,
     checked_bounds,
     ends,
     own_copy,
@@ -161,7 +164,7 @@ class RobustGP(Model, GP, FantasizeMixin):
             self._given_transform = own.train().to(train_Y)
         # What is measured is no state: a state dict has the hyperparameters.
         for name, one in zip(_DATA, (train_X, train_Y, train_Yvar), strict=True):
-            given = None if one is None else one.detach()
+            given = None if one is None else one.detach().clone()
             self.register_buffer(name, given, persistent=False)
         with torch.no_grad():
             self.transform_inputs(train_X)  # an input transform learns its coefficients here
@@ -183,6 +186,8 @@ class RobustGP(Model, GP, FantasizeMixin):
         with own_settings():
             model = self._outcome_model("cpu")
             fits = [model.fit(one) for one in self._observations("cpu")]
+        for output, fitted in enumerate(fits):
+            check_scale(output, fitted.scale)
         self.__dict__["fits"] = fits
         self._set_noise()
         return fits
@@ -276,8 +281,8 @@ class RobustGP(Model, GP, FantasizeMixin):
             X: Inputs (..., q, d).
             output_indices: Indices of the outcomes, by default all.
             observation_noise: Whether to add the noise of a measurement that is no outlier, with
-                the mean of the known variances; or noise variances (..., q, m) of standardised
-                outcomes.
+                the mean of the known variances; or noise variances (..., q, m) of the outcomes,
+                after the `outcome_transform` that was given, as in BoTorch.
             posterior_transform: Transform of the posterior. Where the fitted transformation is not
                 affine, a `ScalarizedPosteriorTransform` of one outcome is exact.
 
@@ -299,7 +304,8 @@ class RobustGP(Model, GP, FantasizeMixin):
             jitter = self._jitter(output)
             noise: Any = jitter
             if isinstance(observation_noise, Tensor):
-                noise = noise + self._by_component(observation_noise)[..., output]
+                known = self._by_component(observation_noise)[..., output].to(mean)
+                noise = noise + _standardised(known, self.fits[output], mean)
             elif observation_noise:
                 noise = noise + self._noises[output]
             own = torch.as_tensor(noise, dtype=mean.dtype, device=mean.device)
@@ -336,7 +342,7 @@ class RobustGP(Model, GP, FantasizeMixin):
         Args:
             X: Inputs (..., k, d).
             Y: Outcomes (..., k, m), with the batch of `X` or further dimensions before it.
-            noise: Noise variances (..., k, m) of standardised outcomes; by default, the noise of
+            noise: Noise variances (..., k, m), as those of `posterior`; by default, the noise of
                 measurements that are no outliers, with the mean of the known variances.
             kwargs: Ignored, as options of other models are.
 
@@ -360,7 +366,7 @@ class RobustGP(Model, GP, FantasizeMixin):
         Args:
             inputs: Inputs (..., k, d).
             targets: Standardised outcomes (..., k).
-            noise: Their noise variances (..., k).
+            noise: Their noise variances (..., k), as those of `posterior`.
             kwargs: Ignored.
         """
         own = None if noise is None else noise.unsqueeze(-1)
@@ -483,13 +489,13 @@ class RobustGP(Model, GP, FantasizeMixin):
                 f"`X` is of shape {tuple(X.shape)}, expected (..., q, {dimension}){after}: "
                 f"q points of {dimension} inputs."
             )
-        _check_finite("X", X)
+        check_finite("X", X)
         return points
 
     def _given(self, points: Tensor, values: Tensor, noise: Tensor | None) -> RobustGP:
         """The model given standardised outcomes (..., k, m) at transformed inputs (..., k, d)."""
         points = points.to(self._points.device, torch.float64)
-        _check_finite("Y", values)
+        check_finite("Y", values)
         values = values.to(points)
         if self._is_ensemble:
             has_components = values.ndim > points.ndim and values.shape[-3] == self._components
@@ -498,11 +504,14 @@ class RobustGP(Model, GP, FantasizeMixin):
         if noise is None:
             own = values.new_tensor(self._noises)
         else:
-            _check_finite("noise", noise)
-            own = self._by_component(noise).to(values)
+            check_finite("noise", noise, MOST_VARIANCE)
+            known = self._by_component(noise).to(values).broadcast_to(values.shape)
+            columns = zip(known.unbind(-1), self.fits, values.unbind(-1), strict=True)
+            own = torch.stack([_standardised(*column) for column in columns], -1)
         shape = torch.broadcast_shapes(own.shape, values.shape[-2:])
+        further = _Further(points.clone(), values.clone(), own.expand(shape).clone())
         other = self._copy()
-        other._further = (*self._further, _Further(points, values, own.expand(shape)))
+        other._further = (*self._further, further)
         return other
 
     @cached_property
@@ -590,13 +599,10 @@ def _after_load(model: RobustGP, _: Any) -> None:
         model._set_noise()
 
 
-def _check_finite(name: str, values: Tensor) -> None:
-    """`InvalidInput` unless values (..., k, d) are finite."""
-    if not bool(values.isfinite().all()):
-        bad = int((~values.isfinite()).any(-1).nonzero()[0, -1])
-        raise InvalidInput(
-            f"`{name}` is not finite in row {bad}, expected finite numbers: leave the row out."
-        )
+def _standardised(noise: Tensor, fitted: Fitted, values: Tensor) -> Tensor:
+    """Noise variances (...) of outcomes, in the units of their standardised values (...)."""
+    chain = fitted.units.chain
+    return noise * chain.log_slope(chain.inverse(values)).exp().square()
 
 
 def _batches(further: _Further) -> tuple[torch.Size, torch.Size]:

@@ -17,6 +17,7 @@ from surefoot.types import InvalidInput
 # in a list, take all for the same.
 _FLOOR = 1e-5
 _SMALL = 100.0 * _FLOOR  # spread of outcomes of which a hundredth is as small
+MOST_VARIANCE = checks.LARGEST**2
 
 
 def ends(points: Tensor) -> Tensor:
@@ -27,7 +28,7 @@ def ends(points: Tensor) -> Tensor:
 
 def checked_bounds(bounds: Tensor | Sequence, points: Tensor) -> Tensor:
     """Bounds (2, d) as a tensor; `InvalidInput` unless lower ones are below upper ones."""
-    ends = torch.as_tensor(bounds).to(points)
+    ends = torch.as_tensor(bounds).to(points).clone()
     if ends.shape != (2, points.shape[-1]) or not bool((ends[0] < ends[1]).all()):
         raise InvalidInput(
             f"`bounds` is {checks.shown(ends.tolist())}, expected lower and upper bounds "
@@ -68,6 +69,26 @@ def own_copy(name: str, transform: nn.Module) -> nn.Module:
     return copy.deepcopy(transform)
 
 
+def check_finite(name: str, values: Tensor, most: float = checks.LARGEST) -> None:
+    """`InvalidInput` unless values (..., k, d) are numbers whose squares can be summed."""
+    bad = ~(values.double().abs() <= most)
+    if bool(bad.any()):
+        row, worst = int(bad.any(-1).nonzero()[0, -1]), float(values[bad][0])
+        raise InvalidInput(
+            f"`{name}` is {worst:g} in row {row}, expected finite numbers up to "
+            f"{most:.0e}: leave the row out, or pass numbers in a larger unit."
+        )
+
+
+def check_scale(output: int, scale: float) -> None:
+    """`InvalidInput` for an outcome whose spread is so small that its variance is no number."""
+    if scale * checks.LARGEST < 1.0:
+        raise InvalidInput(
+            f"`train_Y` varies by about {scale:.1g} in column {output}, expected at least "
+            f"{1.0 / checks.LARGEST:.0e}: pass it in a smaller unit."
+        )
+
+
 def check_data(X: object, Y: object, Yvar: object) -> None:
     """`InvalidInput` unless inputs (n, d), outcomes and variances (n, m) go together."""
     given = {"train_X": X, "train_Y": Y} | ({} if Yvar is None else {"train_Yvar": Yvar})
@@ -81,11 +102,7 @@ def check_data(X: object, Y: object, Yvar: object) -> None:
                 f"`{name}` is {came}, expected a tensor (n, {columns}) with n > 0: "
                 "batches of data sets are not supported, make a model of each."
             )
-        if not bool(value.isfinite().all()):
-            bad = int((~value.isfinite()).any(-1).nonzero()[0])
-            raise InvalidInput(
-                f"`{name}` is not finite in row {bad}, expected finite numbers: leave the row out."
-            )
+        check_finite(name, value, MOST_VARIANCE if name == "train_Yvar" else checks.LARGEST)
         if len(value) != len(X):  # type: ignore[arg-type]
             raise InvalidInput(
                 f"`train_X` has {len(X)} rows and `{name}` {len(value)}, "  # type: ignore[arg-type]

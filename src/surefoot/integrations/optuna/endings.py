@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING
 
-from optuna.trial import FrozenTrial
+from optuna.trial import FrozenTrial, TrialState
 
 from surefoot.integrations.optuna.attributes import BLAMELESS, INTERRUPTED
 
@@ -32,10 +32,11 @@ def write_failure(study: Study, trial: FrozenTrial) -> None:
 
 
 def is_ignored_failure(trial: FrozenTrial) -> bool:
-    """Whether a failed trial did not fail because of its configuration."""
+    """Whether a trial has no value for another reason than its configuration."""
     if any(trial.user_attrs.get(mark) for mark in (INTERRUPTED, BLAMELESS)):
         return True
-    return _WATCHED in trial.system_attrs and _FAILED not in trial.system_attrs
+    unseen = _WATCHED in trial.system_attrs and _FAILED not in trial.system_attrs
+    return unseen and trial.state == TrialState.FAIL
 
 
 def _is_interrupted() -> bool:

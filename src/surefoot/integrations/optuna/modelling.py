@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
+from surefoot.integrations.optuna.attributes import ENVIRONMENT
 from surefoot.integrations.optuna.branches import (
     Branch,
     branches_of,
@@ -73,7 +74,7 @@ class Modelling:
             found = self._belief_of(tracker, trials)
         except NotReady as error:
             complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
-            raise _no_value(study, complete, space, self.search.log) from error
+            raise _no_value(study, complete, space, self._wanted) from error
         if not self.space.has_branches:
             return found
         branches = branches_of(trials, {*found.trials})
@@ -82,6 +83,14 @@ class Modelling:
         if len(branches) == 1 and branches[0].space == space.distributions:
             return replace(found, constant=branches[0].constant)
         return replace(found, branches=lambda: self._branch_models(study, branches, objective))
+
+    @property
+    def _wanted(self) -> str:
+        """What a finished trial must have."""
+        if self.search.log:
+            return "a finite value above 0: leave out `log=True`"
+        named = "" if self.search.subject.environment is None else f" and its {ENVIRONMENT!r}"
+        return f"a finite value{named}"
 
     def _belief_of(self, tracker: StudyTracker, trials: Sequence[FrozenTrial]) -> StudyBelief:
         """Belief from the trials of a study, in its units."""
@@ -119,7 +128,7 @@ def _no_value(
     study: Study,
     complete: Sequence[FrozenTrial] = (),
     space: SearchSpace | None = None,
-    log: bool = False,
+    wanted: str = "",
 ) -> NotReady:
     """Why no finished trial can be modelled, and what to do."""
     missing = {} if space is None else missing_parameters(complete, space)
@@ -130,7 +139,6 @@ def _no_value(
             "first."
         )
     if not missing:
-        wanted = "a finite value above 0: leave out `log=True`" if log else "a finite value"
         return NotReady(
             f"none of the {number} finished trials of study {study.study_name!r} has {wanted}."
         )

@@ -55,17 +55,12 @@ def of_objective(
     Args:
         trials: Trials of a study.
         index: Index of the objective.
-        names: Names of the objectives. If there are several, pruned trials are left out, since
-            they do not say in which one they are worse.
+        names: Names of the objectives.
 
     Returns:
         Copies of the trials.
     """
-    return [
-        _with_value(trial, index, names[index])
-        for trial in trials
-        if len(names) == 1 or trial.state != TrialState.PRUNED
-    ]
+    return [_with_value(trial, index, names[index]) for trial in trials]
 
 
 def _with_value(trial: FrozenTrial, index: int, name: str) -> FrozenTrial:

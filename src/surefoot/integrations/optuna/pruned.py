@@ -44,22 +44,20 @@ class Curve:
         return cls(known, math.nan if value is None else value)
 
 
-def predicted_value(pruned: Curve, others: Sequence[Curve], sign: float) -> PredictedValue:
+def predicted_value(pruned: Curve, others: Sequence[Curve], sign: float) -> PredictedValue | None:
     """Value that a pruned trial would have had.
 
     That is its last report, and what the values of the other trials differ from their reports at
-    that step; without one, a value in the middle of the worse half of the others, which is as
-    uncertain as they differ. It is not better than the best of them.
+    that step. It is not better than the best of them.
 
     Args:
         pruned: The pruned trial.
-        others: Trials with values, at least one.
+        others: Trials with values.
         sign: 1 if larger values are better, else -1.
 
     Returns:
-        The value and its standard error.
+        The value and its standard error; None where it has no report that any other trial has.
     """
-    values = sign * np.array([one.value for one in others])
     for step in sorted(pruned.reports, reverse=True):
         gains = [one.value - one.reports[step] for one in others if step in one.reports]
         if gains:
@@ -67,7 +65,7 @@ def predicted_value(pruned: Curve, others: Sequence[Curve], sign: float) -> Pred
             error = _OF_GAUSSIAN * float(np.median(np.abs(np.array(gains) - gain)))
             if len(gains) < _FEW:
                 error = max(error, abs(gain))
-            value = min(sign * (pruned.reports[step] + gain), float(values.max()))
+            best = max(sign * one.value for one in others)
+            value = min(sign * (pruned.reports[step] + gain), best)
             return PredictedValue(sign * value, error)
-    worse, better = np.quantile(values, [0.25, 0.75])
-    return PredictedValue(sign * float(worse), float(better - worse))
+    return None

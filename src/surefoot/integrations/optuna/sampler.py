@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,6 +17,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 
 from surefoot._internal import checks
 from surefoot._internal.estimands import Estimand
+from surefoot._internal.lock import Lock
 from surefoot._internal.user_warnings import warn
 from surefoot.integrations.optuna.attributes import ENVIRONMENT
 from surefoot.integrations.optuna.common_space import CommonSpace
@@ -54,8 +55,9 @@ class SurefootSampler(BaseSampler):
     Each finished trial is read once and the model is kept between trials. Running trials of other
     workers are pending points. A failed trial counts against its configuration, unless it was
     interrupted or has the user attribute `BLAMELESS`. A pruned one has a predicted value, from its
-    last report. Values of an enqueued trial are conditions on the others. The user attribute
-    `STANDARD_ERROR` (`"surefoot:sem"`) of a trial is the standard error of its value,
+    last report that others can be compared with; without one it counts as failed, unless its
+    configuration has a value. Values of an enqueued trial are conditions on the others. The user
+    attribute `STANDARD_ERROR` (`"surefoot:sem"`) of a trial is the standard error of its value,
     `STANDARD_ERRORS` (`"surefoot:sems"`) are those of its constraints by name, and `WORKER`
     (`"surefoot:worker"`) is the name of who or what measured it. Constraints
     of trials (`trial.set_constraint`) are modelled and kept to. In a study with several objectives
@@ -68,7 +70,8 @@ class SurefootSampler(BaseSampler):
     where it is observed, the objective function does.
 
     Args:
-        seed: Seed of all randomness; None for a random one. Give parallel workers different seeds.
+        seed: Seed of all randomness; None for a random one, which copies of the sampler in other
+            processes, or from a pickle, draw anew. Give parallel workers different seeds, or none.
         search_space: Distributions of the parameters, by name, from which the initial trials are
             spread evenly; a `SearchSpace` where some are conditional or have special values. By
             default the parameters that all trials so far have in common, and those that only some
@@ -161,7 +164,6 @@ class SurefootSampler(BaseSampler):
     ) -> None:
         if seed is not None:
             checks.count("seed", seed, least=0)
-        self._entropy = np.random.SeedSequence(seed)
         self._space = study_space(search_space, require)
         subject = subject_of(environment, risk, fidelity)
         _check_names(subject, self._space)
@@ -192,12 +194,13 @@ class SurefootSampler(BaseSampler):
                 FutureWarning,
             )
         self._constraints_func = constraints_func
-        self._independent = RandomSampler(seed=self._draw_seed())
-        self._first_seed = self._draw_seed()  # of the first tracker, whoever asks for it first
+        self._draw_from(seed)
+        self._drawn_in: int | None = None  # process, of a sampler without a seed that is in use
+        self._is_seeded = seed is not None
         self._tracker: StudyTracker | None = None
         self._first_number: int | None = None  # of the trials that this sampler samples
         self._probed: tuple[int, str] | None = None  # trial and parameter that may be fixed outside
-        self._lock = threading.RLock()
+        self._lock = Lock()
 
     @property
     def environment(self) -> StudyEnvironment | None:
@@ -210,20 +213,12 @@ class SurefootSampler(BaseSampler):
         return self._search.objectives
 
     def __getstate__(self) -> dict[str, Any]:
-        state = self.__dict__.copy()
-        del state["_lock"]
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._lock = threading.RLock()
+        return self.__dict__ | {"_drawn_in": None}
 
     def reseed_rng(self) -> None:
         """Draw a new seed; Optuna calls this in each parallel worker process."""
         with self._lock:
-            self._entropy = np.random.SeedSequence()
-            self._independent.reseed_rng()
-            self._first_seed = self._draw_seed()
+            self._draw_from(None)
             if self._tracker is not None:
                 self._tracker.optimizer.reseed(self._draw_seed())
 
@@ -235,6 +230,17 @@ class SurefootSampler(BaseSampler):
                 `surefoot.optimizer.fit_files.FitFiles`).
         """
         self._search = replace(self._search, fits=(Path(folder),))
+
+    def _draw_from(self, seed: int | None) -> None:
+        self._entropy = np.random.SeedSequence(seed)
+        self._independent = RandomSampler(seed=self._draw_seed())
+        self._first_seed = self._draw_seed()  # of the first tracker, whoever asks for it first
+
+    def _draw_in_this_process(self) -> None:
+        """Draw a seed where none was given and this copy has drawn none yet, in this process."""
+        if not self._is_seeded and self._drawn_in != os.getpid():
+            self._drawn_in, self._tracker = os.getpid(), None
+            self._draw_from(None)
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
         """Refuse an enqueued trial that violates `require`; see `optuna.samplers.BaseSampler`.
@@ -261,6 +267,7 @@ class SurefootSampler(BaseSampler):
     def _begin_at(self, number: int) -> None:
         """Draw anew for a trial, where others have gone before it with the same seed."""
         with self._lock:
+            self._draw_in_this_process()
             self._first_number = number
             if number:
                 key = (*self._entropy.spawn_key, _LATER, number)
@@ -314,6 +321,12 @@ class SurefootSampler(BaseSampler):
                         f"the completed trials of study {study.study_name!r} have no varying "
                         f"parameter in common ({left}), so that values are sampled at random: pass "
                         "the `search_space`, or leave the trials out that have other parameters.",
+                    )
+                elif not common.complete and sum(t.state.is_finished() for t in trials) > 1:
+                    warn(
+                        f"no trial of study {study.study_name!r} has completed, so that values are "
+                        "sampled at random: pass the `search_space`, by which the sampler keeps "
+                        "away from trials that failed or were pruned."
                     )
                 return {}
             with self._failing(study, trial):
@@ -583,6 +596,7 @@ class SurefootSampler(BaseSampler):
         from surefoot._internal.process_settings import own_settings
 
         with self._lock, own_settings():
+            self._draw_in_this_process()
             yield
 
     def _draw_seed(self) -> int:

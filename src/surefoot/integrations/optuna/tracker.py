@@ -166,9 +166,6 @@ class StudyTracker:
 
         Args:
             trials: All trials of the study, in order.
-
-        Raises:
-            InvalidInput: If a trial has a value but no environment; nothing is changed then.
         """
         fresh = self._fresh(trials)
         readings = self._readings(fresh)
@@ -201,7 +198,6 @@ class StudyTracker:
 
         Raises:
             NotReady: If no trial has a value that can be modelled.
-            InvalidInput: If a trial has a value but no environment.
         """
         readings = self._readings(self._fresh(trials))
         more = [measured for one in readings for measured in one.measurements]

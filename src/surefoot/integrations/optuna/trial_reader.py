@@ -104,6 +104,8 @@ class TrialReader:
         self._encoding, self._optimizer, self._signs = encoding, optimizer, signs
         self._environment, self._log = environment, log
         self._curves: dict[int, Curve] = {}  # of the trials with values, by their numbers
+        self._succeeded: set[bytes] = set()
+        """Points of the trials with values; one that is pruned there repeats it."""
 
     def see(self, trial: FrozenTrial) -> None:
         """Take in the curve of a finished trial, by which pruned ones are compared."""
@@ -111,14 +113,11 @@ class TrialReader:
             self._curves[trial.number] = Curve.of(trial, self._log)
 
     def read(self, trial: FrozenTrial) -> Reading:
-        """A finished trial as the optimizer is told about it.
-
-        Raises:
-            InvalidInput: If it has a value but no environment.
-        """
+        """A finished trial as the optimizer is told about it."""
         point, z = self._encoding.encode(trial.params), self.environment_of(trial)
         if point is None:
             self._warn_of_outside(trial)
+        if point is None or (z is None and self._environment is not None):
             return Reading(trial, (), {})
         declared, effects = self._optimizer.outcomes, self._optimizer.effects
         constraints = constraints_of(trial, declared)
@@ -136,18 +135,17 @@ class TrialReader:
             )
             sem = min(sem / told[0], checks.LARGEST) if self._log else sem
             goals = [math.log(one) for one in told] if self._log else told
+            self._succeeded.add(key_of(point))
             goals[0] *= self._signs[0]  # further objectives have their own direction
             values |= zip(names_of(len(goals)), goals, strict=True)
             configuration = {key_of(point): dict(trial.params)}
         elif reported:
             configuration = {key_of(point): dict(trial.params)}
-        elif trial.state == TrialState.PRUNED:
-            predicted = self._predicted(trial)
-            if predicted is not None:
-                values[OBJECTIVE], sem = self._signs[0] * predicted.value, predicted.error
-                configuration = {key_of(point): dict(trial.params)}
+        elif predicted := self._predicted(trial):
+            values[OBJECTIVE], sem = self._signs[0] * predicted.value, predicted.error
+            configuration = {key_of(point): dict(trial.params)}
         elif not is_ignored_failure(trial):
-            failed = True
+            failed |= trial.state == TrialState.FAIL or key_of(point) not in self._succeeded
         sems = _standard_errors(trial, finite)
         measured = Measurement(where, values, z, sem, worker, time, failed, sems)
         own = (measured,) if values or failed else ()
@@ -189,23 +187,23 @@ class TrialReader:
             )
 
     def _predicted(self, trial: FrozenTrial) -> PredictedValue | None:
-        """Value that a pruned trial would have had, None if none is known that it could be like."""
-        before = [one for number, one in self._curves.items() if number < trial.number]
-        if not before or (self._environment is not None and ENVIRONMENT not in trial.user_attrs):
+        """Value that a pruned trial would have had, None if no report of it can be compared."""
+        known = self._environment is None or ENVIRONMENT in trial.user_attrs
+        if trial.state != TrialState.PRUNED or not known:
             return None
+        before = [one for number, one in self._curves.items() if number < trial.number]
         return predicted_value(Curve.of(trial, self._log), before, self._signs[0])
 
     def environment_of(self, trial: FrozenTrial) -> Tensor | None:
-        """Environment of a trial, None in a study without one.
+        """Environment of a trial, None in a study without one, and where none is known.
 
-        A random one is substituted for a trial that has neither a value nor an environment.
+        A random one is substituted for a trial that has neither a value nor an environment. A value
+        without one is left out with a warning: a finished trial cannot be corrected.
         """
         environment = self._environment
         if environment is None:
             return None
         recorded = trial.user_attrs.get(ENVIRONMENT, environment.unrecorded or None)
-        if recorded is None and not finite_values(trial):
-            return environment.draw(trial.number)
         try:
             return environment.encode(recorded)
         except InvalidInput as error:
@@ -214,10 +212,11 @@ class TrialReader:
             how = "set it before the value is told"
             if not environment.observed:
                 how = "measure under the one of `environment_of(trial)`, which sets it"
-            raise InvalidInput(
-                f"trial {trial.number} has a value, but its user attribute {ENVIRONMENT!r} does "
-                f"not state its environment: {how} ({error})"
-            ) from error
+            warn(
+                f"trial {trial.number} is left out of the model, since it has a value, but its "
+                f"user attribute {ENVIRONMENT!r} does not state its environment: {how} ({error})"
+            )
+            return None
 
 
 def elsewhere_asked(point: Tensor, z: Tensor | None) -> Query:

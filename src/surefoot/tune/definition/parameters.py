@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from itertools import combinations
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -206,12 +205,14 @@ class CategoricalParameter(ParameterSection):
         finite = all(is_finite(c) for c in self.choices if isinstance(c, int | float))
         if len(self.choices) < 2 or len(set(self.choices)) < len(self.choices) or not finite:
             raise self.invalid("choices", self.choices)
-        for one, other in combinations(self.choices, 2):
-            if texts_of(one) & texts_of(other):
+        owners: dict[str, Any] = {}
+        for choice, text in ((one, text) for one in self.choices for text in texts_of(one)):
+            other = owners.setdefault(text, choice)
+            if other is not choice:
                 raise InvalidKey(
                     "choices",
-                    f"got {shown(one)} and {shown(other)}, which cannot be told apart in a command "
-                    "or a table; expected choices that differ as texts",
+                    f"got {shown(other)} and {shown(choice)}, which cannot be told apart in a "
+                    "command or a table; expected choices that differ as texts",
                 )
         for key, value in (("default", self.default), ("guess", self.guess)):
             same = [one for one in self.choices if one == value]
