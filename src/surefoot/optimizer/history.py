@@ -201,7 +201,7 @@ class History:
         number = len(observations)
         if not number:
             raise NotReady(_NO_REWARDS)
-        latest = latest_fit(self._is_due_at, number, self.fitted_at)
+        latest = latest_fit(self._next_due, number, self.fitted_at)
         rare = self._is_batched or self._is_in_design(number, latest)
         fitted = self.model.fit(observations.first(number if rare else latest))
         return self.model.belief(observations, fitted, self.generator)
