@@ -10,6 +10,7 @@ import torch
 
 import surefoot as sf
 from surefoot.integrations.optuna import StudyEnvironment, SurefootSampler
+from surefoot.types import Measurement
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 warnings.simplefilter("error")
@@ -143,6 +144,8 @@ def ask_and_tell(sizes, chosen):
             query = optimizer.ask()
             optimizer.tell(query, -bowl(*query.point.tolist()))
         known = size
+        further = Measurement(torch.rand(2, generator=rng).double(), {"objective": 0.0})
+        assert len(optimizer.belief([further]).observations) == size + 1
         found.append([size, optimizer.recommend().point.tolist()])
     return found
 
