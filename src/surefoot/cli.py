@@ -265,6 +265,7 @@ def compare(
         str | None,
         typer.Option(
             "--a",
+            "--against",
             metavar="CONFIG",
             help="The configuration to compare with: default, recommended, 'trial 17' or "
             "name=value,... with all parameters. By default the study file's defaults, or trial 0 "

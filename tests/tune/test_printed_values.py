@@ -327,6 +327,17 @@ def test_wrong_errors_and_samples_are_failures(tmp_path: Path, text, reason):
     assert result.unclear == ("several" in reason)
 
 
+@pytest.mark.parametrize("name", [None, ValueName("p95")])
+def test_a_number_on_standard_error_only_is_pointed_out(tmp_path, name):
+    (tmp_path / "script.sh").write_text("echo ready\necho p95=12.5ms >&2\n")
+    objective = CommandObjective(CommandTemplate.parse("sh script.sh"), tmp_path, 20, value=name)
+    failed = objective.measure({}, Stop())
+    assert isinstance(failed, Failure)
+    assert failed.reason.startswith("no number on standard output, only `12.5ms` on standard error")
+    (tmp_path / "script.sh").write_text("echo ready\necho ready >&2\n")
+    assert objective.measure({}, Stop()).reason == "no number on standard output"
+
+
 def test_a_command_has_its_standard_error(tmp_path: Path):
     (tmp_path / "output").write_text("samples: 12.1 12.9 48.0 12.3", encoding="utf-8")
     result = CommandObjective(CommandTemplate.parse("cat output"), tmp_path, 20).measure({}, Stop())
