@@ -112,8 +112,8 @@ def _described(name: str, text: str) -> _Described:
     """The table of a parameter, from its range or its choices."""
     if not NAME.fullmatch(name):
         raise InvalidInput(
-            f"got the name {shown(name)}, expected letters, digits, '_' and '-', not beginning "
-            "with a digit"
+            f"got the name {shown(name)}, expected ASCII letters, digits, '_' and '-', not "
+            "beginning with a digit"
         )
     low, dots, high = text.partition("..")
     if dots:
