@@ -23,7 +23,7 @@ _ABORTED = "25P02"  # SQLSTATE of a statement after one in its transaction that 
 ANSWERS, ACCEPTS = "the storage answers again", "the storage accepts statements again"
 # Time limits on statements and locks, deadlocks, serialization: SQLSTATE of PostgreSQL, numbers of
 # MySQL, codes of SQLite (busy, locked).
-_SQLSTATES = {"57014", "55P03", "40001", "40P01"}
+_SQLSTATES = {"57014", "55P03", "40001", "40P01", "25006"}  # 25006: read-only, as in a failover
 _MYSQL = {1205, 1213, 3024}
 _SQLITE = {5, 6}
 
