@@ -244,8 +244,6 @@ def summary_as_dict(
         if study_file.constraints:
             told["doubtful"] = constraints_as_json(against.doubtful)
         content["defaults"] = told
-    if summary.present is not None:
-        content["present"] = summary.present
     content["warnings"] = list(summary.warnings)
     content["effects"] = list(summary.effects)
     content["failures"] = list(summary.failures)
