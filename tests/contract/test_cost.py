@@ -320,6 +320,20 @@ def test_a_round_does_not_grow_with_the_pending_queries() -> None:
         assert holds("flat", few.operators, many.operators, 16, ROUNDING), (few, many)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["`bkb`", "`bkb` in a box"])
+def test_rewards_that_are_told_together_cost_the_same_each(name: str) -> None:
+    costs, numbers = [], (100, 400)
+    for number in numbers:
+        runs = iter([Run(STATED[name]), Run(STATED[name])])
+        costs.append(cost_of(lambda number=number: next(runs).fill(number), 1))  # noqa: B023
+    for count in ("calls", "operators", "numbers"):
+        first, many = (
+            getattr(cost, count) / number for cost, number in zip(costs, numbers, strict=True)
+        )
+        assert many <= SEARCH * first, costs
+
+
 @pytest.mark.parametrize("policy", ["ucb", "thompson"])
 def test_a_decision_of_a_contextual_bandit(policy: Any) -> None:
     bandit, source = sf.bandits.contextual(5, policy=policy), np.random.default_rng(0)
