@@ -17,9 +17,8 @@ import torch
 
 import surefoot as sf
 from support.costs import Cost, cost_of, kept
-from surefoot.acquisition import BoundsOf, Guarded, PhasedElimination
+from surefoot.acquisition import BoundsOf, Guarded
 from surefoot.algorithms import (
-    ada_bkb,
     ata_gp_ucb,
     bbkb,
     bkb,
@@ -137,15 +136,6 @@ ARMS = {
         calls="t",
         numbers="t",
     ),
-    "`PhasedElimination`": Stated(
-        arms,
-        of(
-            sf.Optimizer,
-            KERNEL,
-            policy=PhasedElimination(KERNEL, 2.0, TruncatedSum(MOMENT)),
-        ),
-        numbers="t",
-    ),
     "`bkb`": Stated(arms, of(bkb, KERNEL, **SKETCH)),
     "`bkb`, 8 queries pending": Stated(arms, of(bkb, KERNEL, **SKETCH), pending=8),
     "`bbkb`": Stated(arms, of(bbkb, KERNEL, **SKETCH)),
@@ -166,9 +156,6 @@ BOXES = {
     ),
     "`bkb` in a box": Stated(box, of(bkb, KERNEL, **SKETCH), numbers="t", size=3_000),
     "`bbkb` in a box": Stated(box, of(bbkb, KERNEL, **SKETCH), numbers="t", size=3_000),
-    "`ada_bkb` in a box": Stated(
-        box, of(ada_bkb, KERNEL, ridge=0.1, **PROVED), numbers="t²", size=8_000
-    ),
     "`robust_ucb` with a kernel in a box": Stated(
         box, of(robust_ucb, KERNEL), numbers="t", size=6_000
     ),
