@@ -505,7 +505,7 @@ class SurefootSampler(BaseSampler):
             if self._tracker is None and study.sampler is self:
                 self._tracker = self._search.tracker(study, encoding, self._first_seed, every)
             tracker = self._tracker
-            if tracker is None or not tracker.matches(study, space):
+            if tracker is None or not tracker.matches(study, space, trials):
                 tracker = self._search.tracker(study, encoding, 0, every)
             return modelling.belief(study, tracker, trials)
 
@@ -571,7 +571,7 @@ class SurefootSampler(BaseSampler):
         if encoding is None:
             return None
         tracker = self._tracker
-        if tracker is None or not tracker.matches(study, search_space):
+        if tracker is None or not tracker.matches(study, search_space, trials):
             seed = self._first_seed if tracker is None else self._draw_seed()
             every = range(self._search.number_of_objectives(study))
             tracker = self._search.tracker(study, encoding, seed, every)
