@@ -32,7 +32,7 @@ from surefoot.algorithms import (
     tuning_free_gp_ucb,
     v_ucb,
 )
-from surefoot.estimators import LeverageTruncation, TruncatedSum
+from surefoot.estimators import LeverageTruncation
 from surefoot.widths import truncated_uniform
 
 Order = Literal["flat", "A", "m²", "t", "t²"]
