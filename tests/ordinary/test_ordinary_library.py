@@ -14,7 +14,7 @@ CHOSEN = 3  # rounds before each size; the others are at random
 
 @pytest.mark.parametrize(
     ("sizes", "chosen"),
-    [(SIZES, CHOSEN), pytest.param([300], 300, marks=pytest.mark.long)],
+    [(SIZES, CHOSEN), pytest.param([*SIZES, 1000, 2000], 40, marks=pytest.mark.long)],
     ids=["daily", "every"],
 )
 @pytest.mark.parametrize("name", sorted(KINDS))
@@ -22,7 +22,7 @@ def test_the_sampler_on_each_kind(
     installed: Installed, name: str, sizes: list[int], chosen: int
 ) -> None:
     found = result(installed, "sample", name, sizes, chosen)
-    assert [one["size"] for one in found][-1] == 300
+    assert found[-1]["size"] == sizes[-1]
     for one in found:
         if one["size"] >= 100:
             assert KINDS[name].regret(one["params"]) <= 0.3, one
@@ -40,7 +40,9 @@ def test_a_belief_at_every_number_of_trials(installed: Installed) -> None:
     ids=["daily", "every"],
 )
 def test_ask_and_tell(installed: Installed, sizes: list[int], chosen: int) -> None:
-    for size, (x, y) in result(installed, "ask_and_tell", sizes, chosen):
+    found = result(installed, "ask_and_tell", sizes, chosen)
+    assert [size for size, _ in found] == sizes
+    for size, (x, y) in found:
         if size >= 100:
             assert bowl({"x": x, "y": y}) <= 0.1, size
 

@@ -20,7 +20,7 @@ from ordinary.installed import Installed, result
 from ordinary.kinds import KINDS, Kind
 
 pytestmark = pytest.mark.slow
-SIZES = (1, 2, 10, 64, 65, 100, 150, 200, 250, 300)
+SIZES = (1, 2, 10, 64, 65, 100, 150, 200, 250, 300, 1000, 2000)  # each night
 CHOSEN = 6  # rounds before each size; the others are of a table
 STORAGES = {"sqlite": "sqlite:///study.db", "journal": "journal:///study.log"}
 
