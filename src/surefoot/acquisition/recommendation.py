@@ -290,7 +290,7 @@ def first_location(
         nothing = Feasibility([kernel], none)
         failures = torch.stack([*failed])
         counts, unexplained = none.new_zeros(0), failures.new_ones(len(failures))
-        chance = nothing.updated(kernel, none, counts, failures, unexplained)
+        chance = nothing.updated([kernel], none, counts, failures, unexplained)
         return several[int(chance(points).argmax())]
     variance = kernels.diagonal(kernel, space.points).cpu().clone()
     tried = [*failed, *(query.point for query in pending.queries)]
