@@ -159,3 +159,7 @@ def test_a_notebook_shows_tables_and_figures(tmp_path):
     for output in outputs[:2]:
         assert "<table>" in "".join(output["text/html"])
     assert all("application/vnd.plotly.v1+json" in output for output in outputs[2:])
+    assert [one.name for one in tmp_path.iterdir()] == [NOTEBOOK.name]
+    page = [sys.executable, "-m", "nbconvert", "--to", "html", NOTEBOOK.name]
+    subprocess.run(page, cwd=tmp_path, capture_output=True, check=True)
+    assert (tmp_path / NOTEBOOK.name).with_suffix(".html").read_text().count("Plotly.newPlot(") == 3

@@ -228,10 +228,9 @@ def recommend(
     """
     with one_line_errors():
         from surefoot.tune import open_study, summarise
-        from surefoot.tune.ask_tell.answers import recommendation_as_dict
+        from surefoot.tune.ask_tell.answers import recommendation_as_dict, summary_as_dict
         from surefoot.tune.comparison.compare import measured_verdict
         from surefoot.tune.comparison.named_settings import given_values
-        from surefoot.tune.definition.constraint_text import constraints_as_json
         from surefoot.tune.study.best_by_given import best_by_given, by_given_lines
         from surefoot.tune.study.front_text import preferences
         from surefoot.tune.study.trial_attributes import study_units
@@ -249,36 +248,7 @@ def recommend(
         summary = summarise(opened, given_values(opened.study_file, texts), limits)
         best = summary.recommended or opened.state().recommendation  # or why there is none
         if as_json:
-            lower, upper = summary.interval or (None, None)
-            content = {
-                "params": best.params,
-                "value": best.value,
-                "lower": lower,
-                "upper": upper,
-                "estimand": best.estimand,
-                "trials": summary.trials,
-                "failed": summary.failed,
-            }
-            if (against := summary.defaults) is not None:
-                named = ("params", "value", "change", "lower", "upper")
-                told = {name: getattr(against, name) for name in named}
-                if opened.study_file.constraints:
-                    told["doubtful"] = constraints_as_json(against.doubtful)
-                content["defaults"] = told
-            content["warnings"] = list(summary.warnings)
-            content["effects"] = list(summary.effects)
-            content["failures"] = list(summary.failures)
-            if opened.study_file.constraints:
-                content["feasible"] = best.feasible
-                content["feasibility"] = None if best.unmeasured else best.feasibility
-                content["unmeasured"] = list(best.unmeasured)
-                content["constraints"] = constraints_as_json(summary.constraints)
-            if (risk := summary.risk) is not None:
-                described = ("measure", "level", "tail", "meaning")
-                content["risk"] = {name: getattr(risk, name) for name in described}
-            if summary.front is not None:
-                content |= summary.front.as_json
-            typer.echo(json.dumps(content))
+            typer.echo(json.dumps(summary_as_dict(opened.study_file, summary, best)))
         else:
             _show(summary, measured_verdict(opened.study_file, best.params))
             typer.echo(f"From {summary.trials} trials, {summary.failed} of them failed.")
@@ -291,6 +261,7 @@ def compare(
         str | None,
         typer.Option(
             "--a",
+            "--against",
             metavar="CONFIG",
             help="The configuration to compare with: default, recommended, 'trial 17' or "
             "name=value,... with all parameters. By default the study file's defaults, or trial 0 "

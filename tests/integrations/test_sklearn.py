@@ -13,6 +13,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import KFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from surefoot.algorithms import robust_ucb
 from surefoot.integrations import sklearn as module
 from surefoot.integrations.sklearn import RobustSearchCV
 from surefoot.parameters import Choice, Float, Int, Space
@@ -115,6 +116,27 @@ def test_failed_fits_are_avoided_and_conditions_hold():
     raised = RobustSearchCV(Table(fail=True), {"x": Float(0, 1)}, cv=KFold(5), error_score="raise")
     with pytest.raises(ValueError, match=r"^no memory$"):
         raised.fit(X, Y)
+
+
+@pytest.mark.parametrize(("score", "failures"), [(np.nan, 3), (-9.0, 0), (0, 0)])
+def test_a_configuration_that_fails_on_every_fold_has_the_score_that_was_given(
+    score, failures, monkeypatch
+):
+    kept = []
+
+    def keep(*arguments, **options):
+        kept.append(robust_ucb(*arguments, **options))
+        return kept[-1]
+
+    monkeypatch.setattr(module, "robust_ucb", keep)
+    space = {"fail": Choice([True, False])}
+    options = {"n_iter": 6, "cv": KFold(5), "random_state": 0, "error_score": score}
+    with pytest.warns(FitFailedWarning, match="of 6 configurations failed on every fold"):
+        search = RobustSearchCV(Table(), space, **options).fit(X, Y)
+    number = 6 - len(search.cv_results_["params"])
+    told = kept[0]._told
+    assert len(told.failures.all) == (number if failures else 0)
+    assert (told.rewards.rewards == score).sum() == (0 if failures else number)
 
 
 def test_the_metric_to_maximise_is_named_by_refit():

@@ -70,12 +70,12 @@ def test_nothing_is_read_of_anything_else(
     assert len(fits) > number
 
 
-def test_nothing_is_read_of_another_version(
+def test_nothing_is_read_of_other_code(
     tmp_path: Path, fits: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told(tmp_path).belief()
     number = len(fits)
-    monkeypatch.setattr(fit_files, "__version__", "another")
+    monkeypatch.setattr(fit_files, "_code", lambda: "another")
     told(tmp_path).belief()
     assert len(fits) > number
 

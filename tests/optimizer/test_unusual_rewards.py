@@ -115,3 +115,22 @@ class TestWeights:
         assert optimizer.belief().weights.shape == (told,)
         assert float(optimizer.belief().weights[7]) < 0.1
         assert float(optimizer.belief().weights.median()) > 0.9
+
+
+@pytest.mark.parametrize("number", [1, 2, 10, 30, 65])
+def test_rewards_that_are_all_zero_have_an_interval_of_no_unit(number: int) -> None:
+    optimizer = sf.algorithms.robust_ucb(sf.Box([0.0], [1.0]), seed=0)
+    optimizer.tell_all(torch.linspace(0.0, 1.0, number).unsqueeze(-1), [0.0] * number)
+    found = optimizer.recommend()
+    assert found.value == 0.0
+    assert -1e-25 < found.lower <= 0.0 <= found.upper < 1e-25
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e9])
+def test_the_first_reward_other_than_zero_sets_the_scale(unit: float) -> None:
+    optimizer = sf.algorithms.robust_ucb(sf.Box([0.0], [1.0]), seed=0)
+    optimizer.tell_all([[0.1], [0.4], [0.9]], [0.0] * 3)
+    optimizer.tell_all([[0.5], [0.52], [0.55]], [unit] * 3)
+    found = optimizer.recommend()
+    assert 0.3 * unit < found.value < 1.5 * unit
+    assert 0.01 * unit < found.upper - found.lower < 3.0 * unit

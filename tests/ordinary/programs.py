@@ -10,6 +10,7 @@ import torch
 
 import surefoot as sf
 from surefoot.integrations.optuna import StudyEnvironment, SurefootSampler
+from surefoot.types import Measurement
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 warnings.simplefilter("error")
@@ -124,11 +125,11 @@ def answers(storage, name):
     study = optuna.load_study(study_name=name, storage=storage, sampler=sampler)
     best = recommended(study)
     done = [t for t in study.trials if t.state == optuna.trial.TrialState.COMPLETE]
-    space = sf.parameters.Space({"x": sf.parameters.Real(0, 1), "y": sf.parameters.Real(0, 1)})
+    space = sf.parameters.Space({"x": sf.parameters.Float(0, 1), "y": sf.parameters.Float(0, 1)})
     optimizer = sf.algorithms.robust_ucb(space, seed=0)
     optimizer.tell_all([t.params for t in done], [-t.value for t in done])
     own = optimizer.recommend()
-    return {"sampler": best, "class": {"params": own.configuration, "value": -float(own.value)}}
+    return {"sampler": best, "class": {"params": dict(own.params), "value": -float(own.value)}}
 
 
 def ask_and_tell(sizes, chosen):
@@ -143,6 +144,8 @@ def ask_and_tell(sizes, chosen):
             query = optimizer.ask()
             optimizer.tell(query, -bowl(*query.point.tolist()))
         known = size
+        further = Measurement(torch.rand(2, generator=rng).double(), {"objective": 0.0})
+        assert len(optimizer.belief([further]).observations) == size + 1
         found.append([size, optimizer.recommend().point.tolist()])
     return found
 

@@ -35,11 +35,11 @@ class Run:
 
 
 RUNS = {
-    "constraint": Run("journal", 1, (2, 65, 200, 300)),
-    "environment": Run("sqlite", 2, (10, 100, 250)),
+    "constraint": Run("journal", 1, (2, 65, 200)),
+    "environment": Run("sqlite", 1, (10, 100, 250)),
     "objectives": Run("sqlite", 1, (1, 65, 150, 300)),
-    "conditional": Run("journal", 2, (10, 64, 100, 250)),
-    "failures": Run("sqlite", 1, (2, 65, 150, 300)),
+    "conditional": Run("journal", 2, (64, 250)),
+    "failures": Run("sqlite", 1, (2, 100, 300)),
 }
 
 

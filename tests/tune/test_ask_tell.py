@@ -318,6 +318,11 @@ REFUSED = [
     ('{"verb": "tell", "id": 0, "value": 2, "values": 3}', "expected numbers by name"),
     ('{"verb": "tell", "id": 0, "value": NaN}', "value: got nan"),
     ('{"verb": "forget", "ids": 0}', "expected a list of ids"),
+    ("", "got a line that is no JSON, expected an object"),
+    (" \t", "got a line that is no JSON, expected an object"),
+    ('{"verb": "forget"}', "forget: expected `ids`, or `id` of one"),
+    ('{"verb": "forget", "ids": [0], "id": 0}', "forget: expected `ids`, or `id` of one"),
+    ('{"verb": "recommend"}', "no round has a measurement"),
     ('{"verb": "predict", "configurations": "recommended"}', "expected a list"),
     ('{"verb": "predict", "configurations": [3]}', "got the configuration 3"),
 ]
@@ -328,7 +333,7 @@ def test_every_request_gets_a_line_and_a_wrong_one_changes_nothing(write):
     study.ask()
     before = everything(study)
     answers = io.StringIO()
-    serve_lines(study, io.StringIO("\n\n".join(line for line, _ in REFUSED)), answers)
+    serve_lines(study, io.StringIO("\n".join(line for line, _ in REFUSED)), answers)
     lines = answers.getvalue().splitlines()
     for (_, wanted), line in zip(REFUSED, lines, strict=True):
         answer = json.loads(line)
@@ -533,6 +538,17 @@ def test_a_study_without_a_command_is_begun_by_asking(write, begin):
 
 
 @pytest.mark.slow
+def test_a_program_gets_the_recommendation_that_the_command_prints(write):
+    path = write()
+    study = open_ask_tell(path)
+    for one in study.ask(4):
+        study.tell(one.id, 1.0 + one.params["share"])
+    answer = Verbs(study).answer({"verb": "recommend"})
+    assert answer == json.loads(surefoot("recommend", path, "--json")[1])
+    assert Verbs(study).answer({"verb": "forget", "id": 0, "measured": "dead"})["forgotten"]
+    assert Verbs(study).answer({"verb": "recommend"})["trials"] == 3
+
+
 def test_requests_are_answered_in_order(write):
     requests = [
         {"verb": "ask", "count": 2},
@@ -560,7 +576,7 @@ def test_agents_have_the_same_verbs(write):
     async def converse() -> None:
         async with mcp.Client(mcp_server(open_ask_tell(write()))) as client:
             tools = {tool.name for tool in (await client.list_tools()).tools}
-            assert tools == {"ask", "tell", "predict", "status", "forget"}
+            assert tools == {"ask", "tell", "predict", "recommend", "status", "forget"}
             asked = await client.call_tool("ask", {"count": 2})
             assert [one["id"] for one in asked.structured_content["configurations"]] == [0, 1]
             told = await client.call_tool("tell", {"id": 0, "value": 2.5, "sem": 0.1})

@@ -168,7 +168,7 @@ def test_a_function_returns_a_dictionary(tmp_path):
         ("p99 = { mox = 1 }", "constraints.p99.mox: unknown key; did you mean `max`?"),
         ("p99 = 20", "constraints.p99: got 20, expected a table such as { max = 20 }"),
         ("share = { max = 1 }", "constraints.share: is a parameter, too; expected a name of its"),
-        ("'p 99' = { max = 1 }", "constraints.p 99: got this name, expected letters, digits"),
+        ("'p 99' = { max = 1 }", "constraints.p 99: got this name, expected ASCII letters, digits"),
     ],
 )
 def test_a_wrong_table_is_refused_in_one_line(write_study, line, message):

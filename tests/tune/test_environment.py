@@ -163,7 +163,7 @@ WRONG = [
     ),
     (("[environment]", "[environmnet]"), "environmnet: unknown key; did you mean `environment`?"),
     (("load =", "size ="), "environment.size: is a parameter, too; expected a name of its own"),
-    (("load =", '"a b" ='), "environment.a b: got this name, expected letters"),
+    (("load =", '"a b" ='), "environment.a b: got this name, expected ASCII letters"),
     (("load =", "control ="), "environment.control: got {'distribution': 'normal'"),
     (
         ("load =", 'control = "obsreved"\nload ='),

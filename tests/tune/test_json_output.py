@@ -22,7 +22,24 @@ from surefoot.tune.stopping import Stop
 REPORT = {"p95": 1.36, "p99": 3.0}
 WINDOWS = [{"start": n, "p95": 9 + n, "p99": 900 + n} for n in range(4000)]
 KEYS = st.one_of(
-    st.sampled_from(["p95", "99.000000", "a.b", "a", "b", "", "$", "[0]", "0", "a'b", 'a"b', "\\"]),
+    st.sampled_from(
+        [
+            "p95",
+            "99.000000",
+            "a.b",
+            "a",
+            "b",
+            "",
+            "$",
+            "[0]",
+            "0",
+            "a'b",
+            'a"b',
+            "\\",
+            "/(a)/",
+            "column:b",
+        ]
+    ),
     st.text(max_size=4),
 )
 JSON = st.recursive(

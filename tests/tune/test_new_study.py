@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,7 @@ def test_a_range_or_choices_become_a_parameter(tmp_path, described, type_, keys,
         ("bench {a:1k..3s}", "different suffixes"),
         ("bench {a:1m..3k}", "different suffixes"),
         ("bench {a:1..3} {a:2..3}", "a: has two ranges"),
+        ("bench {a:0..1}", "which may be all numbers in between, {a:0.0..1.0}, or one of two"),
         ("bench {1a:1..3}", "got the name '1a'"),
         ("bench {a:b,b}", "parameters.a.choices: got"),
         ("'bench {a:1..3}", "expected closed quotes"),
@@ -106,3 +108,12 @@ def test_the_command_writes_a_file_once(tmp_path, monkeypatch):
     assert again.exit_code == 2
     assert "exists" in again.stderr
     assert (tmp_path / "bench.toml").read_text() == text
+
+
+def test_what_is_commented_out_loads_as_well(tmp_path):
+    path = tmp_path / "new.toml"
+    text = new_study("bench {x:1..9}")[1]
+    path.write_text(re.sub(r"(?m)^# (timeout|\[constraints\]|p99)", r"\1", text))
+    study_file = StudyFile.load(path)
+    assert study_file.objective.timeout == 30.0
+    assert study_file.constraints["p99"].maximum == 20.0

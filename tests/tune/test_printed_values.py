@@ -327,6 +327,76 @@ def test_wrong_errors_and_samples_are_failures(tmp_path: Path, text, reason):
     assert result.unclear == ("several" in reason)
 
 
+SUMMARY = """
+     http_req_blocked...............: avg=1.2ms min=1ms max=4ms p(90)=4ms p(95)=7ms
+     http_req_duration..............: avg=12.5ms min=1ms max=40ms p(90)=20ms p(95)=30ms
+     iteration_duration.............: avg=12.5ms min=1ms max=40ms p(90)=20ms p(95)=40ms
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        (SUMMARY, "p(95)"),
+        (SUMMARY, "avg"),
+        ("read: runs=3 iops=12\nwrite: runs=3 iops=9", "iops"),
+        ("GET: 3 calls, rps=12\nSET: 3 calls, rps=9\nrps=3", "rps"),
+    ],
+)
+def test_a_key_in_lines_of_different_names_is_refused_and_the_pattern_reads_one(text, name):
+    refused = printed_value(text, ValueName(name))
+    assert isinstance(refused, Missing)
+    assert f"`{name}` stands in lines of `" in refused.reason
+    pattern = re.search("such as ['\"](/.*/)['\"]$", refused.reason)[1]
+    assert isinstance(printed_value(text, ValueName(pattern)), Quantity)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "step 1: n=3 p95=3\nstep 2: n=3 p95=4",
+        "2026-01-01 12:00:01 p95=3\n2026-01-01 12:00:02 p95=4",
+        "[ 10%] p95: 3 ms\n[ 20%] p95: 4 ms",
+        "p95=3\n  p95=4",
+    ],
+)
+def test_of_lines_of_one_name_the_last_one_counts(text):
+    assert printed_value(text, ValueName("p95")).value == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "found"),
+    [
+        ('"test","rps","p50"\n"SET","12345.6","0.5"', "rps", 12345.6),
+        ("t,qps\n1,12\n2,13\n\ndone in 3 s", "qps", 13),
+        ("name , qps,p95 (ms)\nall, 12 ,0.5 ms", "p95 (ms)", 0.5),
+        ("t,qps\n1,12\nt,qps\n1,14", "qps", 14),
+        ('"test","rps"\n"SET","12"\n"GET","13"', "rps", "has rows of SET, GET; expected one"),
+        ("t,qps\n1,many", "qps", "'many' in the column qps, expected a number"),
+        ("t,qps", "qps", None),
+        ("t,qps\n1", "qps", "no column qps with a row"),
+        ("t,qps\n1,2", "tps", "no column tps with a row"),
+    ],
+)
+def test_a_column_of_printed_cells(text, column, found):
+    printed = printed_value(text, ValueName(f"column:{column}"))
+    if isinstance(found, str):
+        assert found in printed.reason
+    else:
+        assert (None if printed is None else printed.value) == found
+
+
+@pytest.mark.parametrize("name", [None, ValueName("p95")])
+def test_a_number_on_standard_error_only_is_pointed_out(tmp_path, name):
+    (tmp_path / "script.sh").write_text("echo ready\necho p95=12.5ms >&2\n")
+    objective = CommandObjective(CommandTemplate.parse("sh script.sh"), tmp_path, 20, value=name)
+    failed = objective.measure({}, Stop())
+    assert isinstance(failed, Failure)
+    assert failed.reason.startswith("no number on standard output, only `12.5ms` on standard error")
+    (tmp_path / "script.sh").write_text("echo ready\necho ready >&2\n")
+    assert objective.measure({}, Stop()).reason == "no number on standard output"
+
+
 def test_a_command_has_its_standard_error(tmp_path: Path):
     (tmp_path / "output").write_text("samples: 12.1 12.9 48.0 12.3", encoding="utf-8")
     result = CommandObjective(CommandTemplate.parse("cat output"), tmp_path, 20).measure({}, Stop())

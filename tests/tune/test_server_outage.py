@@ -125,6 +125,8 @@ def driver_error(module: str = "psycopg", *given: object, **attributes: object) 
     ("error", "refused", "disconnected"),
     [
         (driver_error(sqlstate="57014"), True, False),  # a statement took too long
+        (driver_error(sqlstate="25006"), True, False),  # read-only while another server takes over
+        (driver_error(sqlstate="42501"), False, False),  # no privilege
         (driver_error("psycopg2.errors", pgcode="55P03"), True, False),
         (driver_error("MySQLdb", 1205), False, False),
         (driver_error(sqlite_errorcode=sqlite3.SQLITE_BUSY_RECOVERY), True, False),

@@ -251,3 +251,20 @@ def test_an_error_of_a_sampler_is_no_error_of_the_storage(write_study):
     opened = create_study(StudyFile.load(write_study()), Wrong())
     with pytest.raises(ValueError, match="a mistake of its own"):
         StudyTrials(opened, 8, "a run", "w0").begin_next()
+
+
+@pytest.mark.parametrize("how", ["deleted", "moved", "replaced"])
+def test_a_file_that_is_gone_while_a_run_measures_is_said_to_be_gone(write_study, how):
+    path = write_study()
+    trials, file = trials_of(path), path.with_name("hill.db")
+    trials.record(trials.begin_next(), measurement(1.0, 0.1))
+    begun = trials.begin_next()
+    if how == "replaced":
+        file.with_name("copy").write_bytes(file.read_bytes())
+        file.with_name("copy").replace(file)
+    elif how == "moved":
+        file.rename(file.with_name("elsewhere.db"))
+    else:
+        file.unlink()
+    with pytest.raises(StudyFileError, match="the file was deleted, moved or replaced after it"):
+        trials.record(begun, measurement(2.0, 0.1))

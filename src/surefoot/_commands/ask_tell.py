@@ -180,6 +180,7 @@ def serve(
     {"verb": "tell", "id": 8, "failed": "out of memory"}
     {"verb": "predict", "configurations": [{"threads": 8}]}
     {"verb": "predict", "configurations": ["recommended"], "given": {"load": 120}}
+    {"verb": "recommend"}
     {"verb": "status"}
     {"verb": "forget", "ids": [9]}
     {"verb": "forget", "ids": [7], "measured": "the server was dead"}

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
+from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dpotrf, dtrtrs
 
 from surefoot._internal import checks
@@ -90,7 +91,7 @@ class AdaptivelyTruncated:
         if not len(self._rewards):
             return theta
         root, _ = dpotrf(geometry.gram, lower=1)
-        directions, _ = dtrtrs(root, self._features.T, lower=1)  # (m, k)
+        directions = dtrsm(1.0, root, self._features.T, lower=1)  # (m, k)
         terms = directions * self._rewards
         cut = np.abs(terms) > self.threshold
         back, _ = dtrtrs(root, np.add.reduce(terms * cut, 1), lower=1, trans=1)

@@ -49,12 +49,15 @@ class PredictedLimit(NamedTuple):
         lower: Lower ends (n,) of the 95 % credible intervals.
         upper: Upper ends (n,).
         probability: Probabilities (n,) that it holds.
+        contrary: Means (n,) of the measurements that contradict the model, of which the interval
+            and the probability are, too; NaN where none do.
     """
 
     value: Tensor
     lower: Tensor
     upper: Tensor
     probability: Tensor
+    contrary: Tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,15 +133,33 @@ class ConstraintBelief:
         """The constraint without noise at inputs (n, d), in its own units.
 
         Where the limit is met with equality, all that holds by the posterior is within the limit.
+        Where measurements contradict the model, the interval is that of both.
         """
         mean, deviation = self._moments(points)
-        units = goal_of(self.limit).then(*self.margin.transform.parts)
+        goal = goal_of(self.limit)
+        units = goal.then(*self.margin.transform.parts)
         low, middle, high = (
             units.inverse(torch.where(value < self._at_limit, value, value.clamp_min(self._limit)))
             for value in (mean - _OF_95 * deviation, mean, mean + _OF_95 * deviation)
         )
         lower, upper = torch.minimum(low, high), torch.maximum(low, high)
-        return PredictedLimit(middle, lower, upper, self.probability(points))
+        contrary = goal.inverse(self._contrary(points))
+        lower, upper = torch.fmin(lower, contrary), torch.fmax(upper, contrary)
+        return PredictedLimit(middle, lower, upper, self.probability(points), contrary)
+
+    def _contrary(self, points: Tensor) -> Tensor:
+        """Mean margin (n,) of the nearest site in dispute, if it is within a 95 % interval."""
+        found = torch.full_like(points[:, 0], math.nan)
+        observations = self.margin.at_reference
+        for holds in (False, True):
+            disputed = self._disputed[holds]
+            if bool(disputed.any()):
+                means = (observations.sums / observations.counts)[disputed]
+                sites = observations.sites[disputed]
+                near = kernels.correlation(self.margin.fitted.kernel, points, sites).argmax(-1)
+                likely = self._doubt(points, holds=holds) > 0.5 * math.erfc(_OF_95 / math.sqrt(2.0))
+                found = torch.where(likely, means[near], found)
+        return found
 
     def holds(self, points: Tensor, number: int, generator: torch.Generator) -> Tensor:
         """Whether the constraint holds (n, number) at inputs (n, d) in functions drawn."""

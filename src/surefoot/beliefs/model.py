@@ -212,8 +212,9 @@ class Model:
         prior = PriorPaths(fitted.kernel, self.space)
         shifted = ShiftedRegressions(self.other_ridges(fitted))
         regressor = Regressor(self, fitted, regression, constants, prior, shifted)
-        for pull in observations.pulls:
-            regression.update(pull)
+        pulls = observations.pulls
+        for left, pull in enumerate(pulls, 1 - len(pulls)):
+            regression.update(pull._replace(more=left < 0))
         regressor.state = regressor.replayed(observations)
         return regressor
 

@@ -22,7 +22,7 @@ def robust_spread(
     rewards: Tensor,
     mass: Tensor | None = None,
     errors: Tensor | None = None,
-    of_zeros: float = 1.0,
+    of_zeros: float = 1e-30,
 ) -> float:
     """1.4826 times the median absolute deviation; of equal rewards, what else tells their unit.
 
@@ -34,7 +34,7 @@ def robust_spread(
         rewards: Values (n,).
         mass: How many rewards each stands for (n,); one by default.
         errors: Standard errors (n,), 0 where they are unknown; none by default.
-        of_zeros: The scale where all rewards are 0, without errors.
+        of_zeros: The scale where all rewards are 0, without errors: small in any unit by default.
 
     Returns:
         The scale, in the unit of the rewards.

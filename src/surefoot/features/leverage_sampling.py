@@ -36,7 +36,8 @@ class LeverageSampling:
             drops out with probability e^-2 at each draw and is explored again. None takes the
             theory's value for `horizon`, `delta` and `accuracy` (`oversampling`).
         resample: "every-round" draws the dictionary after each pull; "adaptive" only when
-            1 + sum of sigma^2 / lambda over the pulls since the last draw exceeds `ratio`.
+            1 + sum of sigma^2 / lambda over the pulls since the last draw exceeds `ratio`; so does
+            "every-round" between pulls that are told together, of which the last draws.
             "incremental" is experimental: a member stays with probability p_new / p_old and the
             last pull enters with its own, which BKB's authors leave as an open question.
         ratio: The growth at which an adaptive dictionary is drawn again, at least 1.
@@ -126,9 +127,13 @@ class LeverageSampling:
         """Whether arms are chosen in batches, without the rewards of their batch."""
         return self.resample == "adaptive" and self.feedback == "batch"
 
-    def is_due(self, explained: float) -> bool:
-        """Whether to draw anew, given the sum of sigma^2 / lambda of the pulls since."""
-        return self.resample != "adaptive" or 1.0 + explained > self.ratio
+    def is_due(self, explained: float, more: bool = False) -> bool:
+        """Whether to draw anew, given the sum of sigma^2 / lambda of the pulls since.
+
+        Where `more` pulls follow before anything is chosen, variances may fall by `ratio` first.
+        """
+        each = self.resample == "incremental" or (self.resample == "every-round" and not more)
+        return each or 1.0 + explained > self.ratio
 
     def pull_chances(self, relative: Tensor, pulls: float) -> Tensor:  # (S,) -> (S,)
         """Probability of a single pull, given sigma^2 / lambda, after so many pulls in all."""

@@ -49,7 +49,7 @@ class SampledDictionary:
         for _ in range(pull.times):
             self.pulled.append(pull.point, 0.0)
         self.explained += pull.times * float(self._variance(point)) / self.ridge
-        if len(self.members) == 0 or self.rule.is_due(self.explained):
+        if len(self.members) == 0 or self.rule.is_due(self.explained, pull.more):
             self._draw(point)
 
     def embedding(self, sites: Tensor) -> NystromEmbedding:

@@ -40,7 +40,7 @@ class Sampling(Protocol):
     def root(self) -> str: ...
     @property
     def batched(self) -> bool: ...
-    def is_due(self, explained: float) -> bool: ...
+    def is_due(self, explained: float, more: bool) -> bool: ...
     def draw(self, relative: Tensor, counts: Tensor, generator: torch.Generator) -> Tensor: ...
     def pull_chances(self, relative: Tensor, pulls: float) -> Tensor: ...
 
@@ -113,7 +113,7 @@ class Sketched:
             self.last = arm
         if self.batched:
             return
-        if self._calls_for_a_draw():
+        if self._calls_for_a_draw(pull.more):
             self._draw()
             self.tabulated = Tabulated(
                 self._table().values(), self.ridge, dict(self.pulls), self.tabulated.version + 1
@@ -163,8 +163,8 @@ class Sketched:
         self.tabulated.table = self._table()
         self.start = self.start.within(self.tabulated.table)
 
-    def _calls_for_a_draw(self) -> bool:
-        return len(self.dictionary) == 0 or self.rule.is_due(self.explained)
+    def _calls_for_a_draw(self, more: bool = False) -> bool:
+        return len(self.dictionary) == 0 or self.rule.is_due(self.explained, more)
 
     def _start_from(self, start: StartVariance) -> None:
         """The variance from which the next pulls are counted."""

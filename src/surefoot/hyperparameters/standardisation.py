@@ -65,7 +65,7 @@ class Standardisation:
     lengthscales: str
     ascent: Ascent
     effects: Sequence[str]
-    of_zeros: float = 1.0
+    of_zeros: float = 1e-30
 
     @cached_property
     def searched(self) -> TrainingData:

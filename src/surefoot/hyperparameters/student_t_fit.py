@@ -156,7 +156,7 @@ class HyperparameterFit:
     microscale: float = 0.0
     known_noise: KnownNoise = NO_KNOWN_NOISE
     limit: float = math.inf
-    of_zeros: float = 1.0
+    of_zeros: float = 1e-30
     earlier: Earlier = NOTHING_EARLIER
 
     def __post_init__(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from surefoot._internal.user_warnings import warn
 from surefoot.algorithms import robust_ucb
 from surefoot.optimizer import Optimizer
 from surefoot.parameters import Parameter, Space
-from surefoot.types import InvalidInput, NotReady
+from surefoot.types import InvalidInput, NotReady, Query
 
 with extra("sklearn"):
     from sklearn.base import BaseEstimator
@@ -49,9 +50,9 @@ class RobustSearchCV(BaseSearchCV):
         cv: As of `RandomizedSearchCV`.
         verbose: As of `RandomizedSearchCV`.
         random_state: Seed of the search.
-        error_score: Score of a fold whose fit fails. With the default, the configuration counts as
-            failed, and the search avoids its neighborhood; one that fails on every fold is not in
-            `cv_results_`.
+        error_score: Score of a fold whose fit fails, and of a configuration that fails on every
+            fold, which is not in `cv_results_`. With the default, the configuration counts as
+            failed, and the search avoids its neighborhood.
         return_train_score: Whether `cv_results_` has training scores.
 
     Attributes:
@@ -124,7 +125,7 @@ class RobustSearchCV(BaseSearchCV):
             except ValueError as error:  # what scikit-learn raises if every fold has failed
                 if "fits failed" not in str(error):
                     raise
-                optimizer.forget(query)
+                self._fail(optimizer, query)
                 failed.append(error)
                 continue
             points.append(query.point)
@@ -143,6 +144,13 @@ class RobustSearchCV(BaseSearchCV):
                 FitFailedWarning,
             )
         self._choose(optimizer, torch.stack(points))
+
+    def _fail(self, optimizer: Optimizer, query: Query) -> None:
+        """Tell that every fold has failed, whose score may be given."""
+        if isinstance(self.error_score, Real) and math.isfinite(self.error_score):
+            optimizer.tell(query, float(self.error_score))
+        else:
+            optimizer.forget(query)
 
     def _choose(self, optimizer: Optimizer, candidates: torch.Tensor) -> None:  # (n, d)
         """Keep the candidate with the best posterior mean, with its prediction."""

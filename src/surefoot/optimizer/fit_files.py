@@ -6,11 +6,11 @@ import contextlib
 import hashlib
 import json
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import torch
 
-from surefoot import __version__
 from surefoot.beliefs.model import Hyperparameters
 from surefoot.hyperparameters import Fitted
 from surefoot.hyperparameters.training_data import TrainingData
@@ -18,14 +18,15 @@ from surefoot.optimizer.serialization import Decoder, Encoder, is_whole, read, w
 from surefoot.types import InvalidInput
 
 _MOST_FILES = 64
+_FITTING = ("_internal", "estimators", "hyperparameters", "kernels", "regression")
 
 
 @dataclass(frozen=True)
 class FitFiles:
     """A folder with a file for each of the latest fits, named by what the fit follows from.
 
-    A file is of the same observations, bounds and rule, and of the same versions of surefoot and
-    PyTorch, or it is not found. One that cannot be read or written is passed over: nothing but time
+    A file is of the same observations, bounds and rule, by the same code and version of PyTorch, or
+    it is not found. One that cannot be read or written is passed over: nothing but time
     depends on it, and the folder may be deleted at any time.
 
     Args:
@@ -77,7 +78,16 @@ class FitFiles:
         parts = encoder.encode([rule, data])
         if not is_whole(parts):
             return None
-        digest = hashlib.sha256(json.dumps([parts, __version__, torch.__version__]).encode())
+        digest = hashlib.sha256(json.dumps([parts, _code(), torch.__version__]).encode())
         for tensor in encoder.tensors.values():
             digest.update(tensor.numpy().tobytes())
         return self.folder / f"{digest.hexdigest()[:32]}.safetensors"
+
+
+@cache
+def _code() -> str:
+    """Digest of the modules that a fit depends on."""
+    digest, package = hashlib.sha256(), Path(__file__).parents[1]
+    for file in sorted(one for name in _FITTING for one in (package / name).rglob("*.py")):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()

@@ -110,8 +110,8 @@ class History:
         if self._is_batched:
             self._count(Pull(point, arm, count))
 
-    def observe(self, location: Location, measured: Measurement) -> None:
-        """A reward came from a location, whether it was chosen before or not."""
+    def observe(self, location: Location, measured: Measurement, *, more: bool = False) -> None:
+        """A reward came from a location, chosen before or not, and `more` told with it follow."""
         point, arm = location.point, location.arm
         if _key(point, arm) not in self._missing:
             self.pull(point, arm)
@@ -121,7 +121,7 @@ class History:
             self._settle(point, arm)
         else:
             self._take_back(point, arm)
-            self.regressor.count(Pull(point, arm, 1))
+            self.regressor.count(Pull(point, arm, 1, more))
 
     def append(self, observations: Observations, location: Location, measured: Measurement) -> None:
         """Append the reward of a measurement, with the known part of its noise."""

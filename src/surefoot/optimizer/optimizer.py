@@ -723,23 +723,27 @@ class Optimizer:
     def _record(self, rows: Sequence[_Located]) -> None:
         """Record checked measurements."""
         self._unread.read()
+        left = sum(OBJECTIVE in one.values for _, _, one in rows)
         for location, query, one in rows:
             self._told.add(location, one)
             if OBJECTIVE in one.values:
-                self._observe(location, query, one)
+                left -= 1
+                self._observe(location, query, one, more=left > 0)
             elif one.failed:
                 self._drop(query)
         self._told.outcomes.settle()
         self._history.settle()
 
-    def _observe(self, location: Location, query: int | None, measured: Measurement) -> None:
+    def _observe(
+        self, location: Location, query: int | None, measured: Measurement, *, more: bool
+    ) -> None:
         asked = self._pending.asked(query)
         if not any(torch.equal(one.point, location.point) for one in asked):
             for one in asked:  # under another environment than was supposed
                 self._history.release(one.point, one.arm)
             self._history.pull(location.point, location.arm)
         self._pending.settle(query)
-        self._history.observe(location, measured)
+        self._history.observe(location, measured, more=more)
 
     def _drop(self, query: int | None) -> None:
         """Give up a pending query, if there is one."""

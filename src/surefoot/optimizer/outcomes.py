@@ -210,7 +210,7 @@ class Outcomes:
             else:
                 fit = FIT_OF_OUTCOMES
                 if declared.role == "constraint":  # of the margin
-                    fit = replace(fit, limit=0.0, of_zeros=abs(declared.center) or 1.0)
+                    fit = replace(fit, limit=0.0, of_zeros=abs(declared.center) or fit.of_zeros)
                 parts = fit, Nystrom(PivotedCholesky()), StudentT(), srinivas()
                 self._models[name] = Model(self.space, *parts, self.objective.stores)
         return self._models[name]

@@ -268,7 +268,7 @@ class Space:
         if (
             not isinstance(given, Mapping)
             or not given
-            or not all(isinstance(name, str) and name for name in given)
+            or not all(isinstance(name, str) for name in given)
             or not all(isinstance(one, Float | Int | Choice) for one in given.values())
         ):
             raise InvalidInput(

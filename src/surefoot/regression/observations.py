@@ -23,6 +23,7 @@ class Pull(NamedTuple):
     point: Tensor  # (d,)
     arm: int | None
     times: int
+    more: bool = False  # whether others that were told with it follow
 
 
 class Failed(NamedTuple):

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dpotrf, dtrtrs
 from torch import Tensor
 
@@ -133,7 +134,8 @@ class RidgeFactor:
     def directions(self, features: np.ndarray) -> np.ndarray:  # (k, m) -> (m, k)
         """Columns root^{-1} phi for the few rows phi of a host array."""
         if self.dimension <= SMALL:
-            return np.asarray(dtrtrs(self._small_root, features.T, lower=1)[0])
+            # `dtrtrs` wakes the threads of OpenBLAS for a handful of columns.
+            return np.asarray(dtrsm(1.0, self._small_root, features.T, lower=1))
         return self.whiten(torch.from_numpy(features).to(self.gram.device)).T.cpu().numpy()
 
     def undirected(self, totals: np.ndarray) -> np.ndarray:  # (m,) -> (m,)

@@ -11,6 +11,7 @@ from optuna.distributions import FloatDistribution
 from optuna.trial import TrialState, create_trial
 
 from surefoot.integrations.optuna import SurefootSampler, belief
+from surefoot.integrations.optuna.pruned import Curve, predicted_value
 
 LINE = {"x": FloatDistribution(0.0, 1.0)}
 REPORTS: dict[str, dict[int, float]] = {
@@ -75,3 +76,16 @@ def test_a_study_in_which_nothing_completes_says_that_it_is_random(error: type[E
     study = optuna.create_study(sampler=SurefootSampler(seed=0))
     with pytest.warns(UserWarning, match="no trial of study .* has completed"):
         study.optimize(objective, 3, catch=ValueError)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_pruned_trial_is_compared_with_those_of_its_branch(sign: float) -> None:
+    """One branch begins 9 above its value, the other one 1 above it."""
+    slow = [Curve({0: value + 9.0}, value, frozenset("ab")) for value in (1.0, 2.0, 3.0)]
+    fast = [Curve({0: value + 1.0}, value, frozenset("ac")) for value in (1.0, 2.0, 3.0, 2.5)]
+    of_slow = predicted_value(Curve({0: 11.0}, branch=frozenset("ab")), [*slow, *fast], sign)
+    of_fast = predicted_value(Curve({0: 3.0}, branch=frozenset("ac")), [*slow, *fast], sign)
+    assert of_slow == of_fast == (2.0, 0.0)
+    other = predicted_value(Curve({0: 11.0}, branch=frozenset("ad")), [*slow, *fast], sign)
+    assert other is not None
+    assert other.error > 0.0 or other.value != 2.0

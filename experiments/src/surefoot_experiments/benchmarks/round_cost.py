@@ -1,8 +1,9 @@
-"""What a round on arms costs: by estimator, by how many came before, and by how many arms.
+"""What a round on arms costs: by algorithm, by estimator, by rounds and by arms.
 
-Times are medians over blocks of rounds, and what is compared runs in turns, so that a busy
-machine slows both. Everything runs on one thread but the trials (two processes) and the many
-arms (all cores). All sizes are shares of the rounds of a trial: a million in the published table.
+Times are of the processor, medians over blocks of rounds, and what is compared runs in turns, so
+that a busy machine slows both. Everything runs on one thread but the trials (two processes) and
+the many arms (all cores). All sizes are shares of the rounds of a trial: a million in the published
+table.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,8 +31,9 @@ HORIZON = 20_000
 MANY = 10_000  # arms
 
 ABOUT = """100 arms of [0, 1], squared exponential kernel of lengthscale 0.2, quadrature Fourier
-features with 32 nodes unless said otherwise, Student-t(3) noise; a round is `ask` and `tell`.
-Times are medians (of the runs over many rounds: means), and what is compared ran in turns."""
+features with 32 nodes unless said otherwise, Student-t(3) noise; a round is `ask` and `tell`. Times
+are of the processor, medians (of the runs over many rounds: means), and what is compared ran in
+turns. The orders are [counted](../../../../docs/arms.md#what-a-round-costs) by the tests."""
 
 Row = dict[str, str]
 
@@ -65,11 +68,12 @@ class Session:
     def rounds(self, number: int) -> float:
         """Seconds a round."""
         noise = self.random.standard_t(3.0, number).tolist()
-        started = time.perf_counter()
+        started = time.process_time()
         for error in noise:
             query = self.optimizer.ask()
-            self.optimizer.tell(query, float(self.values[query.arm]) + error)
-        return (time.perf_counter() - started) / number
+            z = 0.0 if query.environment is None else float(query.environment.sum())
+            self.optimizer.tell(query, float(self.values[query.arm]) + z + error)
+        return (time.process_time() - started) / number
 
     def tell(self) -> sf.Info:
         """One round; what its `tell` says."""
@@ -82,9 +86,12 @@ class Session:
         number = rounds - len(self.optimizer.history)
         best = np.argsort(self.values)[-10:]
         some, any_ = self.random.choice(best, number), self.random.integers(0, ARMS, number)
-        arms = np.where(self.random.random(number) < 0.5, some, any_)
-        rewards = self.values[arms] + self.random.standard_t(3.0, number)
-        self.optimizer.tell_all(arms.tolist(), rewards.tolist())
+        arms, space = np.where(self.random.random(number) < 0.5, some, any_), self.optimizer.space
+        rewards, z = self.values[arms] + self.random.standard_t(3.0, number), None
+        if space.has_environment:
+            z = space.environment.sample(number, torch.Generator().manual_seed(number))
+            rewards += z.sum(-1).numpy()
+        self.optimizer.tell_all(arms.tolist(), rewards.tolist(), z)
         return self
 
 
@@ -94,6 +101,37 @@ def on_arms(estimator: Any) -> Session:
     features = sf.QuadratureFourier(NODES)
     optimizer = sf.Optimizer(sf.Arms(points), kernel, features=features, estimator=estimator)
     return Session.of(optimizer, points)
+
+
+KNOWN: dict[str, Any] = {"moment": MOMENT, "norm_bound": 1.0}
+SKETCH: dict[str, Any] = {"noise": 0.3, "norm_bound": 2.0, "ridge": 0.1, "oversampling": 2.0}
+ENVIRONMENT = sf.FiniteEnvironment([0.0, 0.4, 1.0], [0.2, 0.5, 0.3])
+ALGORITHMS: dict[str, Callable[[sf.Arms, Any], sf.Optimizer]] = {
+    "gp_ucb": sf.algorithms.gp_ucb,
+    "tgp_ucb": partial(sf.algorithms.tgp_ucb, **KNOWN),
+    "ata_gp_ucb": partial(sf.algorithms.ata_gp_ucb, horizon=HORIZON, **KNOWN),
+    "bbkb": partial(sf.algorithms.bbkb, **SKETCH),
+    "bkb": partial(sf.algorithms.bkb, **SKETCH),
+    "v_ucb": lambda arms, kernel: sf.algorithms.v_ucb(
+        sf.Joint(arms, ENVIRONMENT), sf.kernels.squared_exponential(0.4), level=0.3, ridge=0.1
+    ),
+}
+
+
+def algorithms(number: int) -> list[Row]:
+    """Named algorithms, with the defaults of the library, after ever more rounds"""
+    points = torch.linspace(0.0, 1.0, ARMS, dtype=torch.float64).unsqueeze(-1)
+    kernel, sizes = sf.kernels.squared_exponential(LENGTHSCALE), [1_000]
+    while 10 * sizes[-1] <= number:
+        sizes.append(10 * sizes[-1])
+    rows = []
+    for name, make in ALGORITHMS.items():
+        run, spent = Session.of(make(sf.Arms(points), kernel), points), []
+        for size in sizes:
+            run.skip_to(size).rounds(5)
+            spent.append(_micro(statistics.median(run.rounds(20) for _ in range(9))))
+        rows.append([name, *spent])
+    return _rows(["algorithm", *(f"µs at t = {size:,}" for size in sizes)], rows)
 
 
 def in_turns(runs: dict[str, Session], blocks: int, rounds: int) -> dict[str, list[float]]:
@@ -248,6 +286,7 @@ def _micro(seconds: float) -> str:
 
 
 PARTS: dict[str, Callable[[int], list[Row]]] = {
+    "algorithms": algorithms,
     "growth": growth,
     "least-squares": against_least_squares,
     "literal": against_literal,

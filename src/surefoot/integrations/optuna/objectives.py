@@ -10,7 +10,7 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from surefoot.integrations.optuna.attributes import STANDARD_ERROR, STANDARD_ERRORS
-from surefoot.types import OBJECTIVE
+from surefoot.types import OBJECTIVE, InvalidInput
 
 
 def names_of(number: int) -> list[str]:
@@ -41,10 +41,20 @@ def finite_values(trial: FrozenTrial, log: bool = False) -> list[float]:
 
 
 def column_names(study: Study) -> list[str]:
-    """Names of the values of a study, as in its table of trials."""
+    """Names of the values of a study, as in its table of trials.
+
+    Raises:
+        InvalidInput: If two have the same name.
+    """
     number = len(study.directions)
     own = ["value"] if number == 1 else [f"values_{index}" for index in range(number)]
-    return list(study.metric_names or own)
+    names = list(study.metric_names or own)
+    if len({*names}) < number:
+        raise InvalidInput(
+            f"the objectives of study {study.study_name!r} are named {', '.join(names)}, expected "
+            "different names: call `study.set_metric_names` again."
+        )
+    return names
 
 
 def of_objective(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -91,6 +92,8 @@ class PredictedConstraint:
         lower: Lower end of its 95 % credible interval.
         upper: Upper end.
         probability: Probability that the constraint holds.
+        contrary: Mean of the measurements there that contradict the others, of which the interval
+            and the probability are, too; NaN where none do.
     """
 
     limit: Constraint
@@ -98,6 +101,7 @@ class PredictedConstraint:
     lower: float
     upper: float
     probability: float
+    contrary: float = math.nan
 
 
 class StudyDrift(NamedTuple):

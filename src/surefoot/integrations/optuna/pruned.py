@@ -28,10 +28,17 @@ class Curve:
     Args:
         reports: Finite reports by step.
         value: The value; NaN for that of a pruned trial.
+        branch: Names of its parameters, where these are conditional.
     """
 
     reports: Mapping[int, float]
     value: float = math.nan
+    branch: frozenset[str] = frozenset()
+
+    @property
+    def steps(self) -> list[int]:
+        """Steps of the reports, the latest first."""
+        return sorted(self.reports, reverse=True)
 
     @classmethod
     def of(cls, trial: FrozenTrial, log: bool) -> Curve:
@@ -41,14 +48,15 @@ class Curve:
         if log:
             known = {step: math.log(one) for step, one in known.items() if one > 0.0}
             value = None if value is None else math.log(value)
-        return cls(known, math.nan if value is None else value)
+        return cls(known, math.nan if value is None else value, frozenset(trial.params))
 
 
 def predicted_value(pruned: Curve, others: Sequence[Curve], sign: float) -> PredictedValue | None:
     """Value that a pruned trial would have had.
 
     That is its last report, and what the values of the other trials differ from their reports at
-    that step. It is not better than the best of them.
+    that step: of those with the same parameters if there are any, since branches of a conditional
+    space may begin differently. It is not better than the best of them.
 
     Args:
         pruned: The pruned trial.
@@ -58,8 +66,10 @@ def predicted_value(pruned: Curve, others: Sequence[Curve], sign: float) -> Pred
     Returns:
         The value and its standard error; None where it has no report that any other trial has.
     """
-    for step in sorted(pruned.reports, reverse=True):
-        gains = [one.value - one.reports[step] for one in others if step in one.reports]
+    alike = [one for one in others if one.branch == pruned.branch]
+    reported = [(group, step) for group in (alike, others) for step in pruned.steps]
+    for group, step in reported:
+        gains = [one.value - one.reports[step] for one in group if step in one.reports]
         if gains:
             gain = float(np.median(gains))
             error = _OF_GAUSSIAN * float(np.median(np.abs(np.array(gains) - gain)))

@@ -141,8 +141,8 @@ class SurefootSampler(BaseSampler):
 
     def __init__(
         self,
-        *,
         seed: int | None = None,
+        *,
         search_space: Mapping[str, BaseDistribution] | SearchSpace | None = None,
         initial: int | None = None,
         environment: StudyEnvironment | None = None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from surefoot.integrations.optuna.attributes import ENVIRONMENT
 from surefoot.integrations.optuna.common_space import Ranges, nearest_in
 from surefoot.integrations.optuna.encoding import Encoding
 from surefoot.integrations.optuna.environment import StudyEnvironment
+from surefoot.integrations.optuna.penalties import penalty_of
 from surefoot.integrations.optuna.reservation import read_reservation
 from surefoot.integrations.optuna.search_space import ExhaustedSpace
 from surefoot.integrations.optuna.trial_reader import Place, Reading, TrialReader, key_of
@@ -110,7 +112,15 @@ class StudyTracker:
         device: str | torch.device = "cpu",
         log: bool = False,
     ) -> None:
-        self._reader = TrialReader(encoding, optimizer, signs, environment, log)
+        self._sign = signs[0]
+        self._penalty = self._penalty_in(study.get_trials(deepcopy=False))
+        self._reader = TrialReader(encoding, optimizer, signs, environment, log, self._penalty)
+        if not math.isnan(self._penalty):
+            warn(
+                f"several configurations of study {study.study_name!r} gave exactly "
+                f"{self._penalty:g}, far worse than all others: they count as failed. Raise an "
+                "exception, or `optuna.TrialPruned`, in place of returning a constant."
+            )
         self._units = Chain((*((Log(),) if log else ()), Affine(scale=signs[0])))
         self.study_name = study.study_name
         self._study: weakref.ref[Study] | None = weakref.ref(study)
@@ -134,18 +144,24 @@ class StudyTracker:
         self._measured: list[Place] = []  # of the trials that were read
 
     def matches(self, study: Study, space: SearchSpace, trials: Sequence[FrozenTrial]) -> bool:
-        """Whether this tracks that study on that search space, under its conditions, and no trial
-        that it has read was discarded since.
+        """Whether this tracks that study on that search space, under its conditions.
+
+        It does not once a trial that it has read was discarded, or where its trials have another
+        value by now that stands for a failure.
         """
         own = self.encoding.space
         same = (own.distributions, own.when) == (space.distributions, space.when)
-        return same and self.is_of(study) and self.agrees_with(trials)
+        same = same and self.is_of(study) and self.agrees_with(trials)
+        return same and repr(self._penalty_in(trials)) == repr(self._penalty)
 
     def agrees_with(self, trials: Sequence[FrozenTrial]) -> bool:
         """Whether no trial that was read was discarded since."""
         unread = {number: one.trial.state for number, one in self._unread.items()}
         known = {number: one[0] for number, one in self._contents.items()} | unread
         return all(trials[number].state == state for number, state in known.items())
+
+    def _penalty_in(self, trials: Sequence[FrozenTrial]) -> float:
+        return penalty_of(trials, self._sign)
 
     def is_of(self, study: Study) -> bool:
         """Whether this tracks that study; after unpickling it is recognised by what it has read."""

@@ -91,6 +91,7 @@ class TrialReader:
         signs: Of each objective 1 to maximise it, -1 to minimise it.
         environment: Random environment of the study, if any.
         log: Whether the optimizer is told the logarithms of the values.
+        penalty: Value that stands for a failure, NaN for none.
     """
 
     def __init__(
@@ -100,17 +101,23 @@ class TrialReader:
         signs: Sequence[float],
         environment: StudyEnvironment | None,
         log: bool,
+        penalty: float,
     ) -> None:
         self._encoding, self._optimizer, self._signs = encoding, optimizer, signs
-        self._environment, self._log = environment, log
+        self._environment, self._log, self._penalty = environment, log, penalty
         self._curves: dict[int, Curve] = {}  # of the trials with values, by their numbers
         self._succeeded: set[bytes] = set()
         """Points of the trials with values; one that is pruned there repeats it."""
 
     def see(self, trial: FrozenTrial) -> None:
         """Take in the curve of a finished trial, by which pruned ones are compared."""
-        if len(self._signs) == 1 and finite_values(trial, self._log):
+        if len(self._signs) == 1 and self._values_of(trial):
             self._curves[trial.number] = Curve.of(trial, self._log)
+
+    def _values_of(self, trial: FrozenTrial) -> list[float]:
+        """Values of a trial that can be modelled, none of one that stands for a failure."""
+        values = finite_values(trial, self._log)
+        return [] if values == [self._penalty] else values
 
     def read(self, trial: FrozenTrial) -> Reading:
         """A finished trial as the optimizer is told about it."""
@@ -128,7 +135,7 @@ class TrialReader:
         finite = {name: one for name, one in constraints.items() if math.isfinite(one)}
         failed, configuration = math.inf in constraints.values(), {}
         values, sem = dict(finite), 0.0
-        told = finite_values(trial, self._log)
+        told = self._values_of(trial)
         if told:
             sem = _standard_error(
                 trial, trial.user_attrs.get(STANDARD_ERROR, 0.0), repr(STANDARD_ERROR)

@@ -14,7 +14,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
 from surefoot.integrations.optuna import ENVIRONMENT
 from surefoot.integrations.optuna.discarded import discard
-from surefoot.tune.ask_tell.answers import Asked, Prediction, Status, Told
+from surefoot.tune.ask_tell.answers import Asked, Prediction, Status, Told, summary_as_dict
 from surefoot.tune.ask_tell.design import left_of_design
 from surefoot.tune.ask_tell.told_values import Given, result_of
 from surefoot.tune.comparison.named_settings import given_values, named_settings
@@ -201,6 +201,23 @@ class AskTell:
             )
             for value in values
         ]
+
+    def recommend(self, given: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """The recommended configuration as JSON values, as `surefoot recommend --json` prints it.
+
+        Args:
+            given: Value of each given variable of the study, by name.
+
+        Raises:
+            NotReady: If the study has no measurement yet.
+            StorageFailed: If the storage cannot be read.
+        """
+        from surefoot.tune.study.summary import summarise
+
+        values = given_values(self.study_file, given or {})
+        summary = summarise(self.opened, values)
+        best = summary.recommended or self.opened.state().recommendation
+        return summary_as_dict(self.study_file, summary, best)
 
     def status(self) -> Status:
         """The rounds, and the configurations that wait for their outcome.

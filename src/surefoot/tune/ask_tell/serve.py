@@ -22,7 +22,7 @@ def serve_lines(study: AskTell, requests: TextIO, answers: TextIO) -> None:
 
     Args:
         study: The study.
-        requests: Lines with a JSON object each; empty lines are ignored. Bytes that are not text
+        requests: Lines with a JSON object each. Bytes that are not text
             are surrogates.
         answers: Where to write the answers, each at once.
     """
@@ -33,13 +33,12 @@ def serve_lines(study: AskTell, requests: TextIO, answers: TextIO) -> None:
 
 
 def _lines(requests: TextIO) -> Iterator[str]:
-    """The lines that are not empty, without what is beyond `LONGEST` characters."""
+    """The lines, without what is beyond `LONGEST` characters."""
     while line := requests.readline(LONGEST + 1):
         rest = line
         while len(rest) > LONGEST and not rest.endswith("\n"):
             rest = requests.readline(LONGEST + 1)
-        if line.strip():
-            yield line.removeprefix(_BYTE_ORDER)
+        yield line.removeprefix(_BYTE_ORDER)
 
 
 def _answer(verbs: Verbs, line: str) -> dict[str, Any]:

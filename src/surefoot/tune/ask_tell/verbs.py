@@ -66,15 +66,29 @@ class Verbs:
         found = self.study.predict(configurations, given)
         return {"predictions": [one.as_dict for one in found]}
 
+    def recommend(self, given: dict[str, Any] | None = None) -> dict[str, Any]:
+        """The recommended configuration, with its predicted value, interval and warnings.
+
+        `given` has the value of each given variable of the study, by name.
+        """
+        _check_given(given)
+        return self.study.recommend(given)
+
     def status(self) -> dict[str, Any]:
         """The progress of the study and the configurations that wait to be told."""
         return self.study.status().as_dict()
 
-    def forget(self, ids: list[int], measured: str = "") -> dict[str, Any]:
+    def forget(
+        self, ids: list[int] | None = None, measured: str = "", id: int | None = None
+    ) -> dict[str, Any]:
         """Give up configurations that were asked for.
 
-        `measured` says why the outcomes of finished ones are wrong, which discards them.
+        `ids` has theirs, `id` that of one. `measured` says why the outcomes of finished ones are
+        wrong, which discards them.
         """
+        if (ids is None) is (id is None):
+            raise InvalidInput("forget: expected `ids`, or `id` of one")
+        ids = [id] if ids is None else ids  # type: ignore[list-item]
         if not isinstance(ids, Sequence) or isinstance(ids, str):
             raise InvalidInput(f"ids: got {shown(ids)}, expected a list of ids")
         return {"forgotten": [one.as_dict() for one in self.study.forget(ids, measured)]}
@@ -86,6 +100,7 @@ class Verbs:
             "ask": self.ask,
             "tell": self.tell,
             "predict": self.predict,
+            "recommend": self.recommend,
             "status": self.status,
             "forget": self.forget,
         }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -50,9 +51,15 @@ def constraint_lines(
 def describe(name: str, one: PredictedConstraint, unit: str | None = None) -> str:
     """A constraint in words: its limit, its prediction and its probability."""
     interval = f"{one.value:.5g} ({one.lower:.5g} to {one.upper:.5g})"
-    return (
+    text = (
         f"{name}, {limit_words(one.limit, unit)}: {_in_unit(interval, unit)}, "
         f"holds with probability {probability_text(one.probability)}"
+    )
+    if math.isnan(one.contrary):
+        return text
+    return (
+        f"{text}; measured {one.contrary:.5g}, where the other measurements predict "
+        f"{one.value:.5g}: measure it again"
     )
 
 

@@ -276,8 +276,8 @@ class Contents(Section):
         if not NAME.fullmatch(name) or len(name) > LONGEST_NAME:
             raise InvalidKey(
                 key,
-                "got this name, expected letters, digits, '_' and '-', not beginning with a digit, "
-                "at most 200",
+                "got this name, expected ASCII letters, digits, '_' and '-', not beginning with a "
+                "digit, at most 200",
             )
         if not keyword_argument or not self.objective.function:
             return

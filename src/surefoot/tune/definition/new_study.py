@@ -82,8 +82,13 @@ def new_study(command: str, maximize: bool = False) -> tuple[str, str]:
         "[objective]",
         "# The measurement is the number in the last line printed; `surefoot check` shows it.",
         f"command = {json.dumps(line, ensure_ascii=False)}",
+        '# timeout = "30s"  # a run that takes longer has failed',
+        "",
+        "# [constraints]",
+        '# p99 = { max = "20ms" }  # a limit of another number, printed as p99=12.5ms',
         "",
         "[parameters]",
+        "# With `default = ...` in each, the search begins there and is compared with it.",
     ]
     for name, one in found.items():
         lines += [f"# {one.comment}"] * bool(one.comment) + [f"{name} = {one.table}"]
@@ -107,8 +112,8 @@ def _described(name: str, text: str) -> _Described:
     """The table of a parameter, from its range or its choices."""
     if not NAME.fullmatch(name):
         raise InvalidInput(
-            f"got the name {shown(name)}, expected letters, digits, '_' and '-', not beginning "
-            "with a digit"
+            f"got the name {shown(name)}, expected ASCII letters, digits, '_' and '-', not "
+            "beginning with a digit"
         )
     low, dots, high = text.partition("..")
     if dots:
@@ -148,6 +153,11 @@ def _range(name: str, low: str, high: str) -> _Described:
     top = top if factor == 1 else top * factor
     top = int(top) if isinstance(bottom, int) and top == int(top) and factor > 1 else top
     whole = isinstance(bottom, int) and isinstance(top, int)
+    if whole and (bottom, top) == (0, 1):
+        raise InvalidInput(
+            f"{name}: got '0..1', which may be all numbers in between, {{{name}:0.0..1.0}}, or one "
+            f"of two, {{{name}:0,1}}; expected one of these"
+        )
     log = bottom > 0 and top / bottom >= WIDE
     keys = [f'type = "{"int" if whole else "float"}"', f"low = {bottom}", f"high = {top}"]
     keys += ["log = true"] * log + [f"unit = {json.dumps(suffix)}"] * bool(suffix)

@@ -75,7 +75,7 @@ class StudySection(Section):
     """`[study]`: name, direction, rounds, initial design, seed and storage."""
 
     name: str = Field(
-        description="a name of letters, digits, spaces, '.', '_' and '-', of at most 200 characters"
+        description="a name of ASCII letters, digits, spaces, '.', '_' and '-', of at most 200"
     )
     direction: Direction = "minimize"
     rounds: int = Field(

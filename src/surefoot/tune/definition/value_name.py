@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 VALUE = (
     "a key that stands before the number, such as 'p95', a path in JSON output, such as "
-    "'results[0].mean', or a pattern with one group, such as '/mean ([0-9.]+) ms/'"
+    "'results[0].mean', a column of printed cells, such as 'column:qps', or a pattern with "
+    "one group, such as '/mean ([0-9.]+) ms/'"
 )
 
 
 @dataclass(frozen=True)
 class ValueName:
-    """A key, a path in JSON, or a pattern.
+    """A key, a path in JSON, a column, or a pattern.
 
     Args:
         text: As the study file has it.
@@ -41,6 +42,12 @@ class ValueName:
         if pattern.groups != 1:
             raise ValueError(f"a pattern with {pattern.groups} groups")
         return pattern
+
+    @property
+    def column(self) -> str | None:
+        """The name of a column in printed cells, behind `column:`; None for anything else."""
+        before, _, name = self.text.partition(":")
+        return name.strip() if before == "column" and name.strip() else None
 
 
 def wrong_value_name(text: str) -> str:

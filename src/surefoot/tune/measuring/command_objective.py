@@ -129,7 +129,7 @@ class CommandObjective:
                 absent = Missing(missing.format(first[0]), blameless=True)  # as any other one
                 number = self._first_of(reported, rest) or absent
             else:
-                absent = Missing(NO_NUMBER)
+                absent = Missing(f"{NO_NUMBER}{_elsewhere(process.output.text())}")
                 number = printed_value(rest, self.value, apart=list(reported)) or absent
         left = left_behind(process.left_behind)
         said, what = process.output.text(), measurement_of(self.objectives)
@@ -156,3 +156,11 @@ class CommandObjective:
             return printed_value(rest)
         lines = rest.text.strip().splitlines()
         return found or (sole(lines[-1]) if lines else None)
+
+
+def _elsewhere(output: str) -> str:
+    """Where the number is that standard output has not, in words; empty if there is none."""
+    found = printed_value(output)
+    if not isinstance(found, Quantity):
+        return ""
+    return f", only `{found.text}` on standard error; expected it there: append 2>&1 in a script"

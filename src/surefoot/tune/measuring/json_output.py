@@ -73,8 +73,9 @@ class Document:
         """
         for quoted in ("", ".[]'\"", None):
             text = _joined(steps, quoted)
-            is_path = not wrong_value_name(text) and ValueName(text).pattern is None
-            if is_path and (found := self.find(text)) and found[0] == steps:
+            if wrong_value_name(text) or ValueName(text).pattern or ValueName(text).column:
+                continue
+            if (found := self.find(text)) and found[0] == steps:
                 return text
         return ""
 
@@ -160,7 +161,8 @@ def _steps(value: Any, rest: str) -> Iterator[tuple[Any, str]]:
         return
     if quoted := _QUOTED.match(rest):
         key = json.loads(quoted[1]) if quoted[1] else quoted[2]
-        yield from ((one, rest[quoted.end() :]) for one in value if key in (one, plain(one)))
+        same = [key] if key in value else [one for one in value if plain(one) == key]
+        yield from ((one, rest[quoted.end() :]) for one in same)
     bare = rest.removeprefix(".")
     for key in value:
         shown = plain(key)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import itertools
 import json
 import math
@@ -170,6 +171,8 @@ def named_value(
     """
     if (pattern := name.pattern) is not None:
         return _by_pattern(output, pattern, name, key)
+    if (column := name.column) is not None:
+        return _by_column(output, plain(column), key)
     behind = keyed(output.text, name.text)
     behind = (one for one in behind if one.number is not None or one.assigned)
     there = list(itertools.islice(behind, _LINES))
@@ -183,7 +186,7 @@ def named_value(
     labelled = {one.label: one for one in reversed(there)}
     with_number = {label: one for label, one in labelled.items() if one.number is not None}
     if "" in with_number:
-        return with_number[""].number
+        return _of_one_line(output.text, [one for one in there if not one.label], name, key)
     if len(with_number) > 1:
         labels = ", ".join(f"`{label} {name.text}`" for label in list(with_number)[:_SHOWN])
         return unclear(f"`{name.text}` is the end of {labels}; expected one of these in {key}")
@@ -324,6 +327,46 @@ def _by_pattern(
     return _duration(found[-1].strip()) or unclear(
         f"the group of {key} is {found[-1]!r:.100}, expected one number"
     )
+
+
+def _of_one_line(
+    text: str, there: Sequence[Keyed], name: ValueName, key: str
+) -> Quantity | Missing | None:
+    """The last number behind a key, unless it stands in lines that begin with different names."""
+    found: dict[str, Keyed] = {}
+    for one in reversed([one for one in there if one.number is not None]):
+        begin = text.rfind("\n", 0, one.start) + 1
+        found[_name_at(text[begin : one.start])] = one
+    if len(found) > 1:
+        names = [f"`{line}`" if line else "no name" for line in found]
+        pattern = f"/{re.escape(next(filter(None, found)))}.*{re.escape(name.text)}[=: ]*(\\S+)/"
+        return unclear(
+            f"`{name.text}` stands in lines of {', '.join(names[:_SHOWN])}; expected in {key} a "
+            f"pattern for one of them, such as {_toml(pattern)}"
+        )
+    return next(iter(found.values())).number
+
+
+def _name_at(begin: str) -> str:
+    """The words with which a line begins, before the first sign and number."""
+    return re.split(r"[:=,;|0-9]|\.{2,}", begin, maxsplit=1)[0].strip(" \t{}[]()<>\"'`*-")
+
+
+def _by_column(output: Output, column: str, key: str) -> Quantity | Missing | None:
+    """The number in the last row of a table of cells that are separated by commas."""
+    lines = [next(csv.reader([line]), []) for line in output.text.split("\n")]
+    lines = [[cell.strip() for cell in line] for line in lines]
+    first = max((n for n, line in enumerate(lines) if column in line), default=len(lines))
+    rows = [one for one in lines[first + 1 :] if len(one) == len(lines[first]) > 1]
+    if not rows:
+        return _not_there(output, ValueName(f"column {column} with a row"), key)
+    named = list(dict.fromkeys(row[0] for row in rows if sole(row[0]) is None))
+    if len(named) > 1:
+        return unclear(
+            f"the column {column} has rows of {_listed(named)}; expected one, or in {key} a pattern"
+        )
+    cell = rows[-1][lines[first].index(column)]
+    return sole(cell) or unclear(f"{cell!r:.100} in the column {column}, expected a number")
 
 
 def _of_json(value: Any, name: ValueName) -> Quantity | Missing:

@@ -144,6 +144,8 @@ class OpenedStudy:
 
         def undo() -> None:
             self.storage.remove_session()  # with its transaction, which cannot go on
+            if (engine := getattr(self.storage, "engine", None)) is not None:
+                engine.dispose()  # the server may be another one after a failover
             before()
 
         return self.location.attempt(doing, do, undo)

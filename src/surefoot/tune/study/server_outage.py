@@ -21,9 +21,9 @@ LONGEST_PAUSE = 15.0
 DISCONNECTIONS = 10  # in a row, after which a connection that is ended is an error
 _ABORTED = "25P02"  # SQLSTATE of a statement after one in its transaction that was refused
 ANSWERS, ACCEPTS = "the storage answers again", "the storage accepts statements again"
-# Time limits on statements and locks, deadlocks, serialization: SQLSTATE of PostgreSQL, codes
-# of SQLite (busy, locked).
-_SQLSTATES = {"57014", "55P03", "40001", "40P01"}
+# Time limits on statements and locks, deadlocks, serialization, read-only as in a failover:
+# SQLSTATE of PostgreSQL, codes of SQLite (busy, locked).
+_SQLSTATES = {"57014", "55P03", "40001", "40P01", "25006"}
 _SQLITE = {5, 6}
 
 

@@ -33,11 +33,16 @@ READ_ONLY = Fault(
 ABSENT = Fault(
     "check that the file and its folder are there and may be read and written", True, False
 )
+MOVED = Fault(
+    "the file was deleted, moved or replaced after it had been opened: put it back, or begin anew",
+    True,
+    False,
+)
 FULL = Fault("no space is left: free some", False, True)
 LOCKED = Fault("another process holds the storage: wait until it has ended", False, True)
 BROKEN = Fault("check the disk or the network that it is on, and repeat the command", False, False)
 
-_SQLITE = {  # primary result codes
+_SQLITE = {  # primary result codes, and extended ones that say more
     3: READ_ONLY,  # SQLITE_PERM
     5: LOCKED,  # SQLITE_BUSY
     6: LOCKED,  # SQLITE_LOCKED
@@ -47,6 +52,7 @@ _SQLITE = {  # primary result codes
     13: FULL,  # SQLITE_FULL
     14: ABSENT,  # SQLITE_CANTOPEN
     26: DAMAGED,  # SQLITE_NOTADB
+    1032: MOVED,  # SQLITE_READONLY_DBMOVED
 }
 # Python's own message of a text that is none, and of tables or columns that are not Optuna's.
 _FOREIGN = ("Could not decode to UTF-8", "no such table", "no such column")
@@ -73,7 +79,7 @@ def _by_code(error: BaseException) -> Fault | None:
         if str(error).startswith(_FOREIGN):
             return DAMAGED
         code = getattr(error, "sqlite_errorcode", 0)  # absent where SQLite was not asked
-        return _SQLITE.get(code & 255)  # the rest says where it was found
+        return _SQLITE.get(code) or _SQLITE.get(code & 255)  # the rest says where it was found
     state = getattr(error, "sqlstate", None) or getattr(error, "pgcode", None)
     if isinstance(state, str):
         return _SQLSTATES.get(state)
