@@ -243,3 +243,18 @@ def test_workers_that_disturb_each_other_are_said(write_study, times, late):
         first = int(found[0].split("from trial ")[1].split()[0])
         assert first in ((24, 25) if late else (0, 1))
         assert "one worker" in found[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seconds", [12.0, 9.0])
+def test_what_cannot_be_predicted_names_measurements_beside_others(write_study, seconds):
+    path, random = write_study(("mode =", "# mode ="), ("{mode}", "")), np.random.default_rng(8)
+    rows = ["size,share,value,start,seconds"]
+    for number in range(36):
+        begin = (BEGIN + timedelta(seconds=10.0 * number)).isoformat()
+        rows.append(f"{600 + 900 * number},{random.random()},{random.random()},{begin},{seconds}")
+    table = path.with_name("runs.csv")
+    table.write_text("\n".join(rows))
+    import_table(path, table)
+    (found,) = (one for one in summarise(open_study(path)).warnings if "no better than ch" in one)
+    assert ("36 measurements ran beside others" in found) == (seconds > 10.0)
