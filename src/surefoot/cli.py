@@ -153,16 +153,21 @@ def check(
         ),
     ] = None,
     given: GivenOption = None,
+    repeat: Annotated[
+        int, typer.Option(min=1, max=1000, help="Measure so often: how large is the noise?")
+    ] = 1,
 ) -> None:
-    """Measure the defaults once and show what is read from the output.
+    """Measure the defaults and show what is read from the output.
 
-    Nothing is recorded. Runs `setup` and `teardown`, too.
+    Nothing is recorded. Runs `setup` and `teardown`, too. With `--repeat 5` it says how large the
+    noise is, and what the planned rounds can resolve.
     """
     with study_errors():
         from surefoot.tune.check import check as check_once
         from surefoot.tune.measuring.measurement import Failure
 
-        checked = check_once(study, config, lambda text: _say(text, err=True), given_texts(given))
+        values = given_texts(given)
+        checked = check_once(study, config, lambda text: _say(text, err=True), values, repeat)
         _say("\n".join(checked.lines()))
         if isinstance(checked.result, Failure):
             raise typer.Exit(STOPPED)

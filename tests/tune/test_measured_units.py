@@ -564,3 +564,30 @@ def test_check_without_defaults_and_with_a_configuration(write_study):
     checked = check(path, "size=600,share=0.25,mode=OFF")
     assert isinstance(checked.result, Failure)
     assert "0.25, 7" in checked.result.reason
+
+
+@pytest.mark.parametrize(
+    ("printed", "noise", "status"),
+    [
+        (("12 ms", "13 ms", "11 ms"), "standard deviation 1 ms (8.3 %)", 0),
+        (("12 ms", "0.013 s", "11000 us"), "standard deviation 1 ms (8.3 %)", 0),
+        (("0", "0", "0"), "standard deviation 0;", 0),
+        (("12 ms", "none", "11 ms"), "no measurement", 1),
+    ],
+)
+def test_repeated_checks_say_how_large_the_noise_is(write_study, printed, noise, status):
+    bench = (
+        "import pathlib\nnext_line = pathlib.Path('count')\n"
+        "number = int(next_line.read_text()) if next_line.exists() else 0\n"
+        f"next_line.write_text(str(number + 1))\nprint({printed!r}[number])\n"
+    )
+    path = write_study(("rounds = 8", "rounds = 64"), bench=bench)
+    told = CliRunner().invoke(app, ["check", str(path), "--repeat", "3"])
+    assert told.exit_code == status
+    assert noise in told.stdout
+    if status == 0:
+        least = 2.0 * 4.302653 / 8.0  # Student's t with two degrees of freedom, 64 rounds
+        shown = f"less than {least:.2g} ms" if "ms" in noise else "less than 0 "
+        assert shown in told.stdout
+        assert "in 64 rounds" in told.stdout
+    assert not list(path.parent.glob("*.db"))

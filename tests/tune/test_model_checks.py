@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime, timedelta
 
 import numpy as np
 import pytest
+from optuna.trial import create_trial
 from typer.testing import CliRunner
 
 from support.study_doubles import Scripted, measurement, trials_of
@@ -14,9 +16,10 @@ from surefoot.integrations.optuna import trial_reader
 from surefoot.tune import import_table
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.stopping import Stop
-from surefoot.tune.study.model_checks import change_point
+from surefoot.tune.study.model_checks import _IN_TURN, beside_others, change_point, rank_sum
 from surefoot.tune.study.opened_study import open_study
 from surefoot.tune.study.summary import summarise
+from surefoot.tune.study.trial_attributes import ASKED
 from surefoot.tune.workers.worker_loop import tune
 
 DEFAULTS = (
@@ -179,3 +182,79 @@ def test_the_change_point_is_found():
     split, probability = change_point(values)
     assert 23 <= split <= 27
     assert probability < 0.001
+
+
+BEGIN = datetime(2026, 3, 1)
+
+
+def ran(begin: float, end: float | None, **attributes: bool):
+    one = create_trial(value=1.0, user_attrs=attributes)
+    one.datetime_start = BEGIN + timedelta(seconds=begin)
+    one.datetime_complete = None if end is None else BEGIN + timedelta(seconds=end)
+    return one
+
+
+@pytest.mark.parametrize(
+    ("trials", "expected"),
+    [
+        ([], []),
+        ([ran(0, 10)], [False]),
+        ([ran(0, 10), ran(10, 20), ran(20, 30)], [False] * 3),
+        ([ran(0, 10), ran(4, 14), ran(20, 30)], [True, True, False]),
+        ([ran(40, 50), ran(0, 30), ran(2, 4), ran(20, 25)], [False, True, True, True]),
+        ([ran(0, None), ran(5, 8)], [False, False]),  # it is not known when the first one ended
+        ([ran(0, 900, **{ASKED: True}), ran(5, 8)], [False, False]),  # it may have waited
+    ],
+)
+def test_trials_run_beside_others_where_their_times_overlap(trials, expected):
+    assert beside_others(trials).tolist() == expected
+
+
+def test_the_rank_sum_test_keeps_its_level_and_finds_a_difference():
+    random = np.random.default_rng(0)
+    pairs = [np.abs(random.standard_cauchy((2, 20))) for _ in range(400)]
+    assert 5 < sum(rank_sum(*pair) < 0.05 for pair in pairs) < 35
+    assert rank_sum(4.0 * pairs[0][0], pairs[0][1]) < 0.01 < rank_sum(*pairs[0])
+    assert rank_sum(np.ones(5), np.ones(6)) == 0.5
+    in_turn = np.abs(np.diff(random.standard_normal((400, 2, 20))))
+    assert 5 < sum(rank_sum(*pair, _IN_TURN) < 0.05 for pair in in_turn) < 35
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("times", [6.0, 1.0])
+@pytest.mark.parametrize("late", [True, False], ids=["later", "first"])
+def test_workers_that_disturb_each_other_are_said(write_study, times, late):
+    path = write_study(("mode =", "# mode ="), ("{mode}", ""), ("low = 512", "low = 1"))
+    random, rows = np.random.default_rng(4), ["size,share,value,start,seconds"]
+    for number in range(50):
+        beside = (number >= 25) == late
+        size, share = random.integers(1, 65536), random.random().__round__(3)
+        if number % 25 >= 6:  # measured again, as the best are
+            size, share = (300, 0.5) if number % 3 else (40, 0.7)
+        value = 20.0 + (share - 0.5) ** 2 + 0.2 * random.standard_normal() * times**beside
+        begin = BEGIN + timedelta(seconds=10.0 * number)
+        rows.append(f"{size},{share},{value},{begin.isoformat()},{12.0 if beside else 9.0}")
+    table = path.with_name("runs.csv")
+    table.write_text("\n".join(rows))
+    import_table(path, table)
+    found = [one for one in summarise(open_study(path)).warnings if "disturb each other" in one]
+    assert len(found) == (times > 1.0)
+    if found:
+        first = int(found[0].split("from trial ")[1].split()[0])
+        assert first in ((24, 25) if late else (0, 1))
+        assert "one worker" in found[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seconds", [12.0, 9.0])
+def test_what_cannot_be_predicted_names_measurements_beside_others(write_study, seconds):
+    path, random = write_study(("mode =", "# mode ="), ("{mode}", "")), np.random.default_rng(8)
+    rows = ["size,share,value,start,seconds"]
+    for number in range(36):
+        begin = (BEGIN + timedelta(seconds=10.0 * number)).isoformat()
+        rows.append(f"{600 + 900 * number},{random.random()},{random.random()},{begin},{seconds}")
+    table = path.with_name("runs.csv")
+    table.write_text("\n".join(rows))
+    import_table(path, table)
+    (found,) = (one for one in summarise(open_study(path)).warnings if "no better than ch" in one)
+    assert ("36 measurements ran beside others" in found) == (seconds > 10.0)

@@ -15,7 +15,7 @@ from surefoot._internal import checks
 from surefoot.parameters.decimal_grid import value_on_grid
 from surefoot.types import InvalidInput
 
-TOO_FINE = "expected steps that float64 can tell from each other, or none"
+TOO_FINE = "expected steps that float64 can tell apart: narrow the range, or pass a float"
 MOST_VALUES = 4096  # apart from one another: each is a coordinate of the model
 NEAR = 1e-8  # of a step, within which a number is on the grid
 

@@ -1,13 +1,16 @@
-"""One measurement of the defaults, to see what is read from the output; nothing is recorded."""
+"""Measurements of the defaults, to see what is read from the output; nothing is recorded."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import optuna
+from scipy import special
 
 from surefoot.tune.comparison.named_settings import (
     NamedSetting,
@@ -40,13 +43,15 @@ class Checked:
         study_file: The study file.
         setting: The configuration.
         environment: The environment that it was measured in, if that is chosen.
-        result: The measurement, in the study's units, or the failure.
+        result: The last measurement, in the study's units, or the failure.
+        values: All measured values of it, where it was measured several times.
     """
 
     study_file: StudyFile
     setting: NamedSetting
     environment: Mapping[str, Any]
     result: Measurement | Failure
+    values: Sequence[float] = ()
 
     def lines(self) -> list[str]:
         """Lines about what was measured and read."""
@@ -73,11 +78,27 @@ class Checked:
                 lines.append(f"environment {name}: {value:g}")
             if result.worker:
                 lines.append(f"worker: {printable(result.worker)}")
+            lines += self._noise_lines(number.unit) if len(self.values) > 1 else []
         late = without_effect(self.study_file, self.study_file.study.rounds)
         notes = [*shell_notes(self.study_file.objective.commands), late]
         lines += [f"warning: {note}" for note in notes if note]
         lines.append(f"seconds: {result.seconds:.3g}; nothing was recorded")
         return lines
+
+    def _noise_lines(self, unit: str) -> list[str]:
+        """How large the noise is, and the least difference that the planned rounds can resolve."""
+        number, rounds = len(self.values), self.study_file.study.rounds
+        units = replace(self.study_file.units, value=unit)
+        scatter, level = float(np.std(self.values, ddof=1)), abs(float(np.mean(self.values)))
+        least = 2.0 * float(special.stdtrit(number - 1, 0.975)) * scatter / math.sqrt(rounds)
+        share = f" ({100.0 * scatter / level:.2g} %)" if level > 0.0 else ""
+        shown = ", ".join(f"{value:.5g}" for value in self.values)
+        return [
+            f"{number} measurements: {units.of_value(shown)}",
+            f"noise: standard deviation {units.of_value(f'{scatter:.3g}')}{share}; two "
+            f"configurations that differ by less than {units.of_value(f'{least:.2g}')} cannot be "
+            f"told apart in {rounds} rounds, were all of them spent on these two",
+        ]
 
 
 def check(
@@ -85,6 +106,7 @@ def check(
     config: str | None = None,
     note: Callable[[str], None] = lambda text: None,
     given: Mapping[str, Any] | None = None,
+    repeat: int = 1,
 ) -> Checked:
     """Measure one configuration and say what was read; no study is created or changed.
 
@@ -97,6 +119,7 @@ def check(
             file has none the first configuration that a new study would measure.
         note: Shows a message.
         given: Values of the given variables of the study, by name, where `config` has none.
+        repeat: How often to measure it, until it fails.
 
     Returns:
         What was measured and read.
@@ -122,12 +145,26 @@ def check(
         stop_on_signals(stop),
         set_up(study_file, kept, stop, note),
     ):
-        result = objective.measure({**setting.params, **under}, stop)
+        values: list[float] = []
+        units: Mapping[str, str] = {}
+        while True:
+            measured = objective.measure({**setting.params, **under}, stop)
+            result = _read(study_file, measured, units)
+            if isinstance(result, Measurement):
+                units = result.units
+                values.append(result.number.value)
+            if isinstance(result, Failure) or stop.requested or len(values) >= repeat:
+                break
+    return Checked(study_file, setting, under, result, values)
+
+
+def _read(
+    study_file: StudyFile, result: Measurement | Failure, units: Mapping[str, str]
+) -> Measurement | Failure:
+    """A measurement in the study's units, and those of an earlier one."""
     if isinstance(result, Measurement):
-        result = in_study_units(result, declared_units(study_file), {})
-    if study_file.objective.log:
-        result = positive(result)
-    return Checked(study_file, setting, under, result)
+        result = in_study_units(result, declared_units(study_file), units)
+    return positive(result) if study_file.objective.log else result
 
 
 def _first(study_file: StudyFile, given: Mapping[str, Any]) -> NamedSetting:

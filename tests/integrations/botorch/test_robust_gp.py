@@ -420,6 +420,21 @@ def test_inputs_need_no_scale() -> None:
 # Integration over the hyperparameters
 
 
+@pytest.mark.parametrize("kind", [torch.int64, torch.int32, torch.uint8, torch.bool])
+def test_whole_numbers_are_inputs_like_others(kind: torch.dtype) -> None:
+    points = torch.tensor([[0, 1], [1, 0], [1, 1], [0, 0], [1, 1]]).to(kind)
+    outcomes = torch.tensor([[0.3], [1.2], [2.1], [0.4], [1.9]], dtype=torch.float64)
+    whole, real = RobustGP(points, outcomes), RobustGP(points.double(), outcomes)
+    further = torch.ones(1, 1, dtype=torch.int64)
+    for one, other in (
+        (whole, real),
+        (whole.condition_on_observations(points[:1], further),) * 2,
+    ):
+        answer, expected = one.posterior(points[:3]), other.posterior(points[:3].double())
+        assert torch.equal(answer.mean, expected.mean)
+        assert torch.equal(answer.variance, expected.variance)
+
+
 def test_an_integrated_model_is_a_mixture_by_the_conventions_of_fully_bayesian_ones() -> None:
     model = fitted(True)
     posterior = model.posterior(UNIT)

@@ -184,7 +184,7 @@ def test_a_condition_is_refused_where_no_value_fulfils_it(data):
 
 
 def test_a_range_too_wide_for_float64_is_refused():
-    with pytest.raises(InvalidInput, match=r"`scales` of 'share'.*too far from high"):
+    with pytest.raises(InvalidInput, match=r"`high` of 'share'.*too far from high"):
         SearchSpace({**SCALES, "share": FloatDistribution(-1e308, 1e308)})
 
 
@@ -203,8 +203,23 @@ def test_a_condition_on_the_last_value_of_a_grid_can_hold():
     ],
 )
 def test_a_range_of_no_width_in_float64_is_refused(narrow):
-    with pytest.raises(InvalidInput, match=r"`scales` of 'share'.*the same in float64"):
+    with pytest.raises(InvalidInput, match=r"`high` of 'share'.*the same in float64"):
         SearchSpace({**SCALES, "share": narrow})
+
+
+@pytest.mark.parametrize(
+    ("distribution", "field"),
+    [
+        (IntDistribution(1, 2**64), "step"),
+        (IntDistribution(1, 2**53, log=True), "step"),
+        (IntDistribution(-(10**60), 10**60, step=10), "step"),
+        (CategoricalDistribution([1, 1.0]), "choices"),
+        (FloatDistribution(-1.7e308, 1.7e308), "high"),
+    ],
+)
+def test_what_a_trial_suggests_is_refused_by_the_names_that_it_has_there(distribution, field):
+    with pytest.raises(InvalidInput, match=rf"^`{field}` of 'share': "):
+        SearchSpace({**SCALES, "share": distribution})
 
 
 def test_a_cycle_is_refused_with_its_parameters():

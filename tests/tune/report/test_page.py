@@ -62,6 +62,26 @@ def page_of(case: str) -> str:
     return page(CASES[case])
 
 
+class Counted(tuple):
+    """Trials that count how often all of them are gone through."""
+
+    times = 0
+
+    def __iter__(self):
+        Counted.times += 1
+        return super().__iter__()
+
+
+@pytest.mark.slow
+def test_the_trials_are_gone_through_as_often_whatever_their_number(monkeypatch):
+    found = []
+    for number in (4, 64):
+        monkeypatch.setattr(Counted, "times", 0)
+        page(report_of(Counted(trial(each, 10.0 + each % 3) for each in range(number))))
+        found.append(Counted.times)
+    assert 0 < found[0] == found[1]
+
+
 @pytest.mark.daily(3)
 @pytest.mark.slow
 @cases

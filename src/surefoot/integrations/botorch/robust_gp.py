@@ -490,7 +490,7 @@ class RobustGP(Model, GP, FantasizeMixin):
                 f"q points of {dimension} inputs."
             )
         check_finite("X", X)
-        return points
+        return points if points.is_floating_point() else points.double()
 
     def _given(self, points: Tensor, values: Tensor, noise: Tensor | None) -> RobustGP:
         """The model given standardised outcomes (..., k, m) at transformed inputs (..., k, d)."""

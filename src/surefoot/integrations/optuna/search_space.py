@@ -26,7 +26,7 @@ from surefoot.types import InvalidInput
 
 
 class InvalidSpace(InvalidInput):
-    """A search space that cannot be used; `name` is the parameter to correct."""
+    """A search space that cannot be used; `name` is the parameter to correct, in `table`."""
 
     def __init__(self, name: str, table: str, message: str) -> None:
         super().__init__(f"`{table}` of {name!r}: {message}")
@@ -328,5 +328,4 @@ class SearchSpace:
                 return Int(low, high, log, distribution.step, special, when)
             return Float(low, high, log, distribution.step, special, when)
         except InvalidParameter as error:
-            table = error.field if error.field in ("special", "ordered") else "scales"
-            raise InvalidSpace(name, table, error.message) from None
+            raise InvalidSpace(name, error.field, error.message) from None

@@ -1,6 +1,7 @@
 """The contents of a report, as plain values: no model, no storage, no drawing."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import combinations
 from typing import Any
 
@@ -177,17 +178,17 @@ class Report:
     estimand: str = "location"  # of measurements, which is predicted
     front: FrontView | None = None  # of several objectives, of which the first is the value
 
-    @property
+    @cached_property
     def limits(self) -> tuple[str, ...]:
         """Names of the constraints that were measured."""
         return tuple(dict.fromkeys(name for trial in self.trials for name in trial.constraints))
 
-    @property
+    @cached_property
     def measured(self) -> tuple[Trial, ...]:
         """The trials with a value."""
         return tuple(trial for trial in self.trials if trial.value is not None)
 
-    @property
+    @cached_property
     def failed(self) -> tuple[Trial, ...]:
         """The trials that ended without a value, except interrupted ones."""
         return tuple(trial for trial in self.trials if trial.state in ("failed", "pruned"))

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from optuna.trial import TrialState
+from optuna.trial import FrozenTrial, TrialState
 
 from surefoot.tune.estimate_text import estimate_text
 from surefoot.tune.study.state import StudyState
+from surefoot.tune.study.trial_attributes import ASKED
 from surefoot.tune.units import Units
 
 if TYPE_CHECKING:
@@ -24,6 +26,8 @@ _LEAST_REPEATS = 3  # of a configuration
 _LEAST_TRIALS = 12  # for a trend
 _LEAST_EARLIER = 10  # measurements of an earlier model that should have known better
 _BETTER = 10.0  # nats, by which another model predicts what is left out: very strong evidence
+_ALONE = "measure with one worker, or give each cores of its own"
+_IN_TURN = 1.45  # 1 + 2 (correlation of absolute differences that share a Gaussian measurement)
 _MEDIAN = math.sqrt(math.pi / 2.0)  # standard error of a median over that of a mean
 
 
@@ -40,15 +44,17 @@ def contradictions(
     Returns:
         A sentence for each contradiction: of equal measurements, of the order in time, of values of
         the environment at which nothing succeeds, of the repeats of a configuration, of earlier
-        predictions, of those of measurements that are left out, of effects that are factors, of
-        measurements near the recommendation, and of the symmetry of the noise.
+        predictions, of those of measurements that are left out, of repeats beside other
+        measurements, of effects that are factors, of measurements near the recommendation, and of
+        the symmetry of the noise.
     """
     found = [_equal_values(state), _change_in_time(state), _never_measured(state)]
     if not state.study_file.scheme.variables:
         units, model = state.study_file.units, state.belief
         found.append(_repeats(state))
         found.append(_earlier_predictions(units, model, earlier))
-        found.append(_left_out(model))
+        found.append(_left_out(state))
+        found.append(_disturbed(state))
         found.append(_proportional(state) if compared else "")
         found.append(_bias(model, state.recommendation))
         found.append(_skewness(units, model, state.recommendation))
@@ -89,10 +95,7 @@ def _equal_values(state: StudyState) -> str:
 def _repeats(state: StudyState) -> str:
     """The configuration whose repeats are farthest from its prediction, if they contradict it."""
     study_file, model, trials = state.study_file, state.belief, state.measured
-    groups: dict[str, list[int]] = {}
-    for index, trial in enumerate(trials):
-        groups.setdefault(json.dumps(trial.params, sort_keys=True), []).append(index)
-    repeated = [group for group in groups.values() if len(group) >= _LEAST_REPEATS]
+    repeated = _repeated(trials, _LEAST_REPEATS)
     if not repeated or not math.isfinite(model.noise_scale):
         return ""
     settings = [trials[group[0]].params for group in repeated]
@@ -119,16 +122,81 @@ def _repeats(state: StudyState) -> str:
     )
 
 
-def _left_out(model: StudyBelief) -> str:
+def _left_out(state: StudyState) -> str:
     """Whether measurements are predicted from the others no better than by chance."""
-    validation = model.cross_validation
+    validation = state.belief.cross_validation
     if validation.is_predictive:
         return ""
+    number = int(beside_others(state.measured).sum())
+    beside = f" {number} measurements ran beside others, which may disturb them: {_ALONE}."
     return (
         "The model predicts measurements that are left out no better than chance (correlation "
         f"{validation.correlation:.2f}): what it predicts of other configurations is no evidence "
-        "that they differ."
+        f"that they differ.{beside if number else ''}"
     )
+
+
+def _disturbed(state: StudyState) -> str:
+    """Whether repeats of a configuration differ more where one ran beside others."""
+    trials, model = state.measured, state.belief
+    beside, values = beside_others(trials), model.on_model_scale(model.adjusted)
+    pairs = [pair for group in _repeated(trials, 2) for pair in pairwise(group)]
+    apart = np.array([abs(values[one] - values[other]) for one, other in pairs])
+    either = np.array([beside[one] or beside[other] for one, other in pairs], dtype=bool)
+    with_others, alone = apart[either], apart[~either]
+    if min(len(with_others), len(alone)) < _LEAST_EQUAL:
+        return ""
+    if rank_sum(with_others, alone, _IN_TURN) > LEVEL:
+        return ""
+    times = float(np.median(with_others) / max(np.median(alone), 1e-300))
+    return (
+        f"Repeats of a configuration differ {times:.2g} times as much where they run beside other "
+        f"measurements, from trial {trials[int(beside.argmax())].number} on, as where they run "
+        f"alone: workers disturb each other, so {_ALONE}."
+    )
+
+
+def _repeated(trials: Sequence[FrozenTrial], least: int) -> list[list[int]]:
+    """Which trials have the same configuration, of those measured so often."""
+    groups: dict[str, list[int]] = {}
+    for index, trial in enumerate(trials):
+        groups.setdefault(json.dumps(trial.params, sort_keys=True), []).append(index)
+    return [group for group in groups.values() if len(group) >= least]
+
+
+def rank_sum(
+    larger: NDArray[np.float64], smaller: NDArray[np.float64], variance: float = 1.0
+) -> float:
+    """Probability, by the ranks, of values as much larger than others by chance.
+
+    Args:
+        larger: Values (n,).
+        smaller: The others (m,).
+        variance: Of the sum of ranks, over that of independent values.
+
+    References:
+        Mann and Whitney 1947, "On a test of whether one of two random variables is stochastically
+        larger than the other".
+    """
+    first, second = len(larger), len(smaller)
+    wins = float((larger[:, None] > smaller).sum() + 0.5 * (larger[:, None] == smaller).sum())
+    deviation = math.sqrt(variance * first * second * (first + second + 1) / 12.0)
+    return 0.5 * math.erfc((wins - first * second / 2.0) / deviation / math.sqrt(2.0))
+
+
+def beside_others(trials: Sequence[FrozenTrial]) -> NDArray[np.bool_]:
+    """Whether each trial ran while another did; False where it is not known when it ran."""
+    spans = [
+        (None, None) if ASKED in one.user_attrs else (one.datetime_start, one.datetime_complete)
+        for one in trials
+    ]
+    ends = [[math.nan if at is None else at.timestamp() for at in span] for span in spans]
+    begun, ended = np.array(ends, dtype=np.float64).reshape(-1, 2).T
+    order, beside = np.argsort(begun), np.zeros(len(begun), dtype=bool)
+    latest = np.fmax.accumulate(ended[order])
+    beside[order[1:]] |= begun[order[1:]] < latest[:-1]
+    beside[order[:-1]] |= begun[order[1:]] < ended[order[:-1]]
+    return beside
 
 
 def _proportional(state: StudyState) -> str:
