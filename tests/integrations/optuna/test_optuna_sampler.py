@@ -405,7 +405,7 @@ class TestFailures:
         study = run(objective, 5)
         belief = study.sampler.belief(study)
         assert belief.trials == [0, 1, 2, 4]
-        assert len(belief.belief.failed) == 1
+        assert len(study.sampler._tracker.optimizer._told.failures.all) == 1
 
     @pytest.mark.parametrize(
         "wrong",
