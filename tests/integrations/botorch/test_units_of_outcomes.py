@@ -174,11 +174,14 @@ def _in_units_of(scale: float) -> ScalarizedPosteriorTransform:
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_acquisition_functions_choose_the_same_in_any_unit(name: str) -> None:
-    function = FUNCTIONS[name]
-    with torch.no_grad():
-        expected = function(1.0)(GRID)
+    def function(scale: float) -> Tensor:
+        torch.manual_seed(0)  # BoTorch draws the points that it leaves out of a baseline
+        return FUNCTIONS[name](scale)(GRID)
+
+    with torch.no_grad(), torch.random.fork_rng():
+        expected = function(1.0)
         for scale in SCALES:
-            values = function(scale)(GRID)
+            values = function(scale)
             assert int(values.argmax()) == int(expected.argmax())
             if "unit" in name:
                 torch.testing.assert_close(values, expected, rtol=1e-4, atol=1e-4)
