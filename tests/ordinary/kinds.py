@@ -87,8 +87,8 @@ class Kind:
             found = measure(**params)
         except RuntimeError:
             return {**params, "failure": "it ended early"}
-        if isinstance(found, dict):
-            return {**params, **found}
+        if isinstance(found, dict):  # the first objective is the value
+            return {**params, **dict(zip(("value", *[*found][1:]), found.values(), strict=True))}
         value, others = found if isinstance(found, tuple) else (found, {})
         return {**params, "value": value, **others}
 

@@ -48,7 +48,7 @@ class Served:
 
 @pytest.mark.parametrize(
     ("asked", "requests"),
-    [(70, 1000), pytest.param(300, 2000, marks=pytest.mark.long)],
+    [(45, 1000), pytest.param(300, 2000, marks=pytest.mark.long)],
     ids=["daily", "every"],
 )
 def test_requests(installed: Installed, tmp_path: Path, asked: int, requests: int) -> None:
