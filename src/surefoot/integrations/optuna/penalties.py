@@ -22,12 +22,10 @@ def penalty_of(trials: Sequence[FrozenTrial], sign: float) -> float:
         trials: Trials of a study; of several objectives none is worse alone.
         sign: 1 if larger values are better, else -1.
     """
-    by_value: dict[float, set[str]] = {}
-    for trial in trials:
-        values = finite_values(trial)
-        if len(values) == 1:
-            by_value.setdefault(sign * values[0], set()).add(repr(sorted(trial.params.items())))
-    worst, *others = sorted(by_value) or [math.nan]
-    if len(others) < _LEAST or len(by_value[worst]) < _LEAST:
+    read = [(finite_values(trial), trial) for trial in trials]
+    known = [(sign * values[0], trial) for values, trial in read if len(values) == 1]
+    worst, *others = sorted({value for value, _ in known}) or [math.nan]
+    if len(others) < _LEAST or others[0] - worst <= others[-1] - others[0]:
         return math.nan
-    return sign * worst if others[0] - worst > others[-1] - others[0] else math.nan
+    alike = {repr(sorted(trial.params.items())) for value, trial in known if value == worst}
+    return sign * worst if len(alike) >= _LEAST else math.nan
