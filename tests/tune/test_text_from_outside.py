@@ -147,7 +147,7 @@ class TestLoneSurrogates:
         run(path, rounds=1, quiet=True, sampler=RandomSampler(seed=0))
         assert len(open_study(path).study.trials) == 1
         found = {one.name for one in folder.iterdir() if one.name != ".hill.summary.json"}
-        assert found == {"STUDY.toml", "bench.py", "hill.db"}
+        assert found == {"STUDY.toml", "bench.py", "hill.db", "hill.fits"}
         assert surefoot("report", path, "-o", folder / "report.html")[0] == 0
         code, _, err = surefoot("recommend", folder / "none.toml")
         assert code == 2

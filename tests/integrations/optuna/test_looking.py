@@ -137,7 +137,7 @@ def test_a_belief_stays_as_it_is_when_another_is_formed_without_a_trial_in_betwe
     belief = study.sampler.belief(study)
     before = belief.predict([{"x": 0.5}]), belief.largest_gains({"x": 0.5})
     study.add_trials(
-        [create_trial(params={"x": x}, distributions=LINE, value=9.0) for x in (0.4, 0.5, 0.6)]
+        [create_trial(params={"x": x}, distributions=LINE, value=9.0 + x) for x in (0.4, 0.5, 0.6)]
     )
     later = study.sampler.belief(study)
     assert later.predict([{"x": 0.5}])[0] > before[0][0] + 1.0
