@@ -86,8 +86,8 @@ class Installed:
         )
         return Output(done.returncode, done.stdout, done.stderr)
 
-    def look(self, *arguments: object, folder: Path) -> Output:
-        """A command in a fork of a process of the environment that has imported everything."""
+    def look(self, *arguments: object, folder: Path = ROOT, program: Path | str = "") -> Output:
+        """The command, or a program, in a fork of a process that has imported everything."""
         if self._looks is None:
             self._looks = subprocess.Popen(
                 [self.python, LOOKS],
@@ -97,7 +97,8 @@ class Installed:
                 cwd=folder,
                 env=clean_environment(),
             )
-        request = {"arguments": [str(one) for one in arguments], "folder": str(folder)}
+        given = [str(one) for one in arguments]
+        request = {"program": str(program), "arguments": given, "folder": str(folder)}
         send: IO[str] = self._looks.stdin  # type: ignore[assignment]
         receive: IO[str] = self._looks.stdout  # type: ignore[assignment]
         send.write(json.dumps(request) + "\n")
@@ -113,6 +114,6 @@ class Installed:
 def result(installed: Installed, name: str, *arguments: object) -> Any:
     """What a program prints, which says nothing else."""
     given = [json.dumps(one) for one in arguments]
-    found = installed.run(PROGRAMS, name, *given, program="python")
+    found = installed.look(name, *given, program=PROGRAMS)
     assert (found.code, found.err) == (0, ""), found
     return found.json

@@ -9,20 +9,17 @@ from ordinary.kinds import KINDS, bowl
 
 pytestmark = pytest.mark.slow
 SIZES = [1, 2, 10, 64, 65, 100, 129, 200, 300]
-FEW = [2, 65, 130, 300]
-CHOSEN = 3  # rounds before each size; the others are at random
+FEW = {"plain": [2, 65, 300], "objectives": [2, 65, 66]}  # each day
+CHOSEN = 2  # rounds before each size; the others are at random
 
 
 @pytest.mark.parametrize(
-    ("sizes", "chosen"),
-    [(FEW, CHOSEN), pytest.param([*SIZES, 1000, 2000], 40, marks=pytest.mark.long)],
-    ids=["daily", "every"],
+    "every", [False, pytest.param(True, marks=pytest.mark.long)], ids=["daily", "every"]
 )
 @pytest.mark.parametrize("name", sorted(KINDS))
-def test_the_sampler_on_each_kind(
-    installed: Installed, name: str, sizes: list[int], chosen: int
-) -> None:
-    found = result(installed, "sample", name, sizes, chosen)
+def test_the_sampler_on_each_kind(installed: Installed, name: str, every: bool) -> None:
+    sizes = [*SIZES, 1000, 2000] if every else FEW.get(name, [2, 65, 130])
+    found = result(installed, "sample", name, sizes, 40 if every else CHOSEN)
     assert found[-1]["size"] == sizes[-1]
     for one in found:
         if one["size"] >= 100:
@@ -37,7 +34,7 @@ def test_a_belief_at_every_number_of_trials(installed: Installed) -> None:
 
 @pytest.mark.parametrize(
     ("sizes", "chosen"),
-    [(SIZES, CHOSEN), pytest.param([300, 2000], 300, marks=pytest.mark.long)],
+    [([10, 64, 65, 300], CHOSEN), pytest.param([300, 2000], 300, marks=pytest.mark.long)],
     ids=["daily", "every"],
 )
 def test_ask_and_tell(installed: Installed, sizes: list[int], chosen: int) -> None:

@@ -14,6 +14,7 @@ from ordinary.installed import Installed
 from ordinary.kinds import KINDS, bowl
 
 pytestmark = pytest.mark.slow
+IMPORTED = 55  # measurements before the first request
 STUDY = """
 [study]
 name = "asked"
@@ -48,15 +49,15 @@ class Served:
 
 @pytest.mark.parametrize(
     ("asked", "requests"),
-    [(45, 1000), pytest.param(300, 2000, marks=pytest.mark.long)],
+    [(15, 1000), pytest.param(300, 2000, marks=pytest.mark.long)],
     ids=["daily", "every"],
 )
 def test_requests(installed: Installed, tmp_path: Path, asked: int, requests: int) -> None:
     path, noise = tmp_path / "asked.toml", random.Random(3)
     path.write_text(STUDY)
-    KINDS["plain"].table(tmp_path / "rows.csv", 40, seed=1)
+    KINDS["plain"].table(tmp_path / "rows.csv", IMPORTED, seed=1)
     assert installed.look("import", path, "rows.csv", folder=tmp_path).code == 0
-    finished, served = 40, Served(installed, path)
+    finished, served = IMPORTED, Served(installed, path)
     for number in range(asked):
         (one,) = served("ask")["configurations"]
         if number % 7 == 3:

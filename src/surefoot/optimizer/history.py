@@ -197,15 +197,12 @@ class History:
         return self._belief
 
     def belief_with(self, observations: Observations) -> OutcomeBelief:
-        """The belief from these observations and further ones, as if those had been told.
-
-        Where nothing has been fitted yet, it is that of a fit to all of them.
-        """
+        """The belief from these observations and further ones, as if those had been told."""
         number = len(observations)
         if not number:
             raise NotReady(_NO_REWARDS)
         latest = latest_fit(self._next_due, number, self.fitted_at)
-        rare = not self.fitted_at or self._is_batched or self._is_in_design(number, latest)
+        rare = self._is_batched or self._is_in_design(number, latest)
         fitted = self.model.fit(observations.first(number if rare else latest))
         return self.model.belief(observations, fitted, self.generator)
 
