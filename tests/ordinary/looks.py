@@ -12,8 +12,13 @@ import sys
 import tempfile
 import traceback
 
+import optuna
+
 import surefoot.__main__
+import surefoot.algorithms
+import surefoot.cli
 import surefoot.integrations.optuna.sampler
+import surefoot.tune.ask_tell.ask_tell
 import surefoot.tune.report.page
 from surefoot.tune.study.opened_study import import_model
 
@@ -43,6 +48,8 @@ def run(program: str, arguments: list[str], folder: str, out: int, err: int) -> 
 
 
 import_model()
+optuna.logging.set_verbosity(optuna.logging.WARNING)
+optuna.create_study(storage="sqlite://")  # imports SQLAlchemy, and maps its tables
 for line in sys.stdin:
     request = json.loads(line)
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:

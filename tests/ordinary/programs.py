@@ -164,7 +164,7 @@ def arms(rounds):
     }
     found = {}
     for name, optimizer in known.items():
-        for number in range(rounds // 4 if name == "bkb" else rounds):  # the dearest by far
+        for number in range(rounds // 4 if name in ("bkb", "robust_ucb") else rounds):  # the dear
             query = optimizer.ask()
             optimizer.tell(query, float(f[query.arm]) + NOISE.gauss(0, 0.3))
             if number % 200 == 199:
