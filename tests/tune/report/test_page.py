@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 import pytest
 
 from support.report_examples import CHOICE, NUMBER, report_of, slice_of, trial
-from surefoot.tune.report.contents import Checkpoint, Interval, Parameter, Slice
+from surefoot.tune.report.contents import Checkpoint, Decision, Interval, Parameter, Slice
 from surefoot.tune.report.page import page
 
 EVIL = "<script>alert(1)</script>"
@@ -130,14 +130,11 @@ def test_every_text_of_the_study_is_escaped():
         assert "<script>" not in json.dumps(figure)
 
 
-def test_what_was_measured_comes_before_what_the_model_says():
-    text = page(report_of(measured_verdict="measured: -40 %", defaults="predicted: -30 %"))
-    assert 0 < text.index("measured: -40&nbsp;%") < text.index("predicted: -30&nbsp;%")
-
-
 def test_code_in_sentences_is_marked_up_and_escaped():
     lines = (f"run `surefoot {EVIL}` again, for 5 % of `",)
-    text = page(report_of(warnings=lines, measured_verdict="by `surefoot compare`: -48.4 %"))
+    text = page(
+        report_of(warnings=lines, decision=Decision("", (), "by `surefoot compare`: -48.4 %"))
+    )
     assert "<code>surefoot compare</code>: -48.4&nbsp;%" in text
     assert (
         "<code>surefoot &lt;script&gt;alert(1)&lt;/script&gt;</code> again, for 5&nbsp;% of `"

@@ -274,6 +274,32 @@ def compare(
         return comparing.result(record.pairs, stopped)
 
 
+def recorded_comparison(
+    study_file: StudyFile, best: dict[str, Any]
+) -> tuple[Comparison, Runs] | None:
+    """What `compare` has measured so far of the defaults (A) and a configuration (B).
+
+    Args:
+        study_file: The study file.
+        best: The configuration.
+
+    Returns:
+        The result and its runs; None where these two have not been compared.
+
+    Raises:
+        InvalidInput: If the file of comparisons has other content.
+    """
+    given = study_file.scheme.given
+    defaults = study_file.defaults_under({n: one for n, one in best.items() if n in given})
+    if defaults is None:
+        return None
+    settings = NamedSetting("default", defaults), NamedSetting("recommended", best)
+    comparing = Comparing(study_file, *settings, 1, VERDICT, False)
+    pairs = recorded_runs(study_file, _identity(comparing))
+    result = comparing.result(pairs)
+    return (result, pairs) if result.pairs else None
+
+
 def measured_verdict(study_file: StudyFile, best: dict[str, Any]) -> str:
     """A configuration against the defaults as `compare` has measured it, in a sentence.
 
@@ -284,19 +310,13 @@ def measured_verdict(study_file: StudyFile, best: dict[str, Any]) -> str:
     Returns:
         The verdict so far; empty where these two have not been compared.
     """
-    given = study_file.scheme.given
-    defaults = study_file.defaults_under({n: one for n, one in best.items() if n in given})
-    if defaults is None:
-        return ""
-    settings = NamedSetting("default", defaults), NamedSetting("recommended", best)
-    comparing = Comparing(study_file, *settings, 1, VERDICT, False)
     try:
-        pairs = recorded_runs(study_file, _identity(comparing))
+        recorded = recorded_comparison(study_file, best)
     except InvalidInput as error:
         return str(error)
-    result = comparing.result(pairs)
-    if not result.pairs:
+    if recorded is None:
         return ""
+    result, _ = recorded
     verdict = {"B": "better", "A": "worse", None: "undecided"}[result.ahead]
     if result.broken:
         who = "it breaks" if result.ahead == "B" else "the defaults break"

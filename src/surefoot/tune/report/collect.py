@@ -15,7 +15,6 @@ from optuna.trial import FrozenTrial, TrialState
 from surefoot.integrations.optuna import SearchSpace, StudyBelief
 from surefoot.parameters import Choice
 from surefoot.tails import TailDiagnosis, diagnose
-from surefoot.tune.comparison.compare import measured_verdict
 from surefoot.tune.definition.constraint_text import constraint_lines
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.plain_text import escaped
@@ -30,6 +29,7 @@ from surefoot.tune.report.contents import (
     Slice,
     Trial,
 )
+from surefoot.tune.report.decision import decision
 from surefoot.tune.report.formatting import setting
 from surefoot.tune.study.best_by_given import values_along
 from surefoot.tune.study.early_stop import probability_left
@@ -38,9 +38,7 @@ from surefoot.tune.study.failures import failure_lines
 from surefoot.tune.study.front_text import StudyFront, values_text
 from surefoot.tune.study.state import StudyState
 from surefoot.tune.study.summary import (
-    against_defaults,
     constraints_together,
-    predicted_constraints,
     warnings_of,
 )
 from surefoot.tune.study.trial_attributes import (
@@ -112,24 +110,16 @@ def collect(state: StudyState) -> Report:
         storage=_storage(study_file),
         seed=study_file.study.seed,
         written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        first=intervals(*model.predict([{**first.params, **given}]))[0],
+        decision=decision(state, first.params),
         given=", ".join(f"{name}={setting(value)}" for name, value in given.items()),
         environment=_environment(study_file, model, best.params),
         constraints=tuple(
-            line.strip()
-            for line in constraint_lines(
-                best,
-                predicted_constraints(state),
-                constraints_together(state),
-                study_file.units.reported,
-            )
+            line.strip() for line in constraint_lines(best, {}, constraints_together(state))
         ),
         effects=_effects(state),
-        defaults=_against_defaults(state),
         units=study_file.units,
         estimand=model.estimand,
         feasible=best.feasible,
-        measured_verdict=escaped(measured_verdict(study_file, best.params)),
         failures=tuple(map(escaped, failure_lines(state.trials))),
         front=_front(state) if study_file.scheme.objectives else None,
     )
@@ -150,16 +140,6 @@ def _front(state: StudyState) -> FrontView:
         escaped(values_text(found.chosen, found.of, further)),
         {name: int(one.outliers.sum()) for name, one in state.objectives.objectives.items()},
     )
-
-
-def _against_defaults(state: StudyState) -> str:
-    if state.recommendation.params == state.study_file.defaults:
-        return "these are the defaults"
-    change = against_defaults(state)
-    if change is None:
-        return ""
-    limits = f" ({change.limits[0].lower()}{change.limits[1:-1]})" if change.limits else ""
-    return f"{change} against the defaults{limits}"
 
 
 def intervals(

@@ -17,6 +17,55 @@ class Interval:
     lower: float
     upper: float
 
+    def is_apart_from(self, other: "Interval") -> bool:
+        """Whether the two have nothing in common."""
+        return self.upper < other.lower or other.upper < self.lower
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What is known of a quantity at a configuration: measured side by side, or predicted.
+
+    Args:
+        interval: Its value with a 95 % interval.
+        runs: Runs of `surefoot compare` that measured it, 0 where it is predicted.
+        limit: How far its limit is kept: the probability, or the number of runs; empty without one.
+    """
+
+    interval: Interval
+    runs: int = 0
+    limit: str = ""
+
+
+@dataclass(frozen=True)
+class DecisionRow:
+    """One quantity of the defaults, None if they are recommended, and of the recommendation."""
+
+    name: str
+    limit: str
+    unit: str
+    other: Estimate | None
+    recommended: Estimate
+    contradictions: tuple[str, ...] = ()  # between what was measured and predicted, a sentence each
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The defaults against the recommendation, and what to do.
+
+    Args:
+        other: What it is compared with, "defaults" or "first measured"; empty if with nothing.
+        rows: The value or the objectives, then each limit.
+        advice: What to do, in a sentence; empty where nothing follows.
+    """
+
+    other: str
+    rows: tuple[DecisionRow, ...]
+    advice: str
+
+
+NO_DECISION = Decision("", (), "")
+
 
 @dataclass(frozen=True)
 class Parameter:
@@ -161,19 +210,17 @@ class Report:
     storage: str
     seed: int
     written: str
-    first: Interval | None = None  # of the first configuration, to compare with `value`
+    decision: Decision = NO_DECISION
     given: str = ""  # values of the given variables that it is recommended under
     environment: EnvironmentView | None = None
     left_to_gain: tuple[float, ...] = ()  # probability of more than `gain`, for each of `history`
     gain: float = 0.0  # of `[stop]`, a share
     confidence: float = 0.0  # of `[stop]`
     warnings: tuple[str, ...] = ()  # what contradicts the model
-    constraints: tuple[str, ...] = ()  # each at the recommendation, in words
+    constraints: tuple[str, ...] = ()  # whether all hold, where it is in question, in words
     effects: Effects = NO_EFFECTS
-    defaults: str = ""  # how it differs from the default configuration, if there is one
     units: Units = field(default_factory=Units)
     feasible: bool = True  # whether the constraints hold at the recommendation
-    measured_verdict: str = ""  # of `surefoot compare`, against the defaults
     failures: tuple[str, ...] = ()  # the first one's reason, and what they share
     estimand: str = "location"  # of measurements, which is predicted
     front: FrontView | None = None  # of several objectives, of which the first is the value

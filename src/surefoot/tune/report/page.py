@@ -7,7 +7,6 @@ The template escapes every text that comes from the study, and figures are embed
 import re
 from functools import cache
 from importlib.resources import files
-from statistics import median
 from typing import Any
 
 import plotly.graph_objects as go
@@ -15,7 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 from plotly.offline import get_plotlyjs
 
-from surefoot.tune.report.contents import EnvironmentView, FrontView, Report
+from surefoot.tune.report.contents import EnvironmentView, Estimate, FrontView, Report
 from surefoot.tune.report.descriptions import (
     convergence_text,
     convergence_verdict,
@@ -40,7 +39,7 @@ from surefoot.tune.report.figures import (
     quantiles,
     slice_figure,
 )
-from surefoot.tune.report.formatting import number, setting, within
+from surefoot.tune.report.formatting import interval_text, number, setting, within
 from surefoot.tune.report.front_figure import front_figure, front_text
 
 _COLUMNS = {"trial", "measured", "predicted", "weight", "state", "seconds", "failure"}
@@ -57,25 +56,26 @@ def page(report: Report, progress: str = "", reloads: bool = False) -> str:
         reloads: Whether the page reloads itself.
     """
     view = report.environment
-    width = report.value.upper - report.value.lower
-    front = report.front
+    rows, front = report.decision.rows, report.front
+    best = rows[0].recommended if rows and front is None else Estimate(report.value)
+    width = best.interval.upper - best.interval.lower
     assets = files("surefoot.tune.report").joinpath("templates")
     return _template().render(
         report=report,
         environment=view,
-        predicted=_predicted(report),
+        predicted="Measured" if best.runs else _predicted(report),
         variables=() if view is None else view.names,
         environment_note="" if view is None else description(view),
         environment_figures=[] if view is None else _environment_figures(report, view),
         value=[
-            report.units.of_value(within(report.value.mean, width)),
-            within(report.value.lower, width),
-            report.units.of_value(within(report.value.upper, width)),
+            report.units.of_value(within(best.interval.mean, width)),
+            within(best.interval.lower, width),
+            report.units.of_value(within(best.interval.upper, width)),
         ],
+        runs=best.runs,
         fronts=[] if front is None else [_front(front, *pair) for pair in front.pairs],
         counts=" · ".join(filter(None, [progress, _counts(report)])),
         reloads=RELOADS if reloads else 0,
-        comparison=_comparison(report),
         convergence=_embed("convergence", convergence(report), convergence_text(report)),
         convergence_verdict=convergence_verdict(report),
         left=(
@@ -105,7 +105,9 @@ def _template() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.filters.update(number=number, setting=setting, cell=_cell, prose=_prose, own=_own)
+    templates.filters.update(
+        interval=interval_text, number=number, setting=setting, cell=_cell, prose=_prose, own=_own
+    )
     return templates.get_template("page.html")
 
 
@@ -198,40 +200,6 @@ def _directions(report: Report) -> list[str]:
         return ["smaller is better" if report.direction == "minimize" else "larger is better"]
     maximised = report.front.front.maximised.items()
     return [f"{'larger' if larger else 'smaller'} {name} is better" for name, larger in maximised]
-
-
-def _comparison(report: Report) -> str:
-    """The recommendation's value against the median measurement and the first setting."""
-    values, best = (
-        [trial.value for trial in report.measured if trial.value is not None],
-        report.value,
-    )
-    parts = [report.defaults] if report.defaults else []
-    if report.front is not None:  # a compromise is not best in any of them
-        return ""
-    # A risk is not comparable with single measurements, nor are those under other conditions.
-    if report.environment is None and not report.given:
-        middle = median(values)
-        parts.append(f"{_difference(best.mean, middle)} the median measurement, {number(middle)}")
-    if report.first is not None and len(values) > 1 and not report.defaults:
-        # Both values are predictions: a single measurement says little of its configuration.
-        first = report.first.mean
-        parts.append(
-            f"{_difference(best.mean, first)} the first configuration, which the model predicts "
-            f"at {number(first)}"
-        )
-    under = [f"under {report.given}"] if report.given else []
-    return ": ".join([*under, *(["; ".join(parts)] if parts else [])])
-
-
-def _difference(now: float, before: float) -> str:
-    change = now - before
-    # A percentage only means something between numbers of one sign.
-    if now * before > 0 and 0.005 <= abs(change / before) < 10:
-        amount = f"{100 * abs(change / before):.0f} %"
-    else:
-        amount = number(abs(change), digits=3)
-    return f"{amount} {'below' if change < 0 else 'above'}"
 
 
 def _plural(count: int, noun: str) -> str:

@@ -218,10 +218,11 @@ def warnings_of(state: StudyState, checkpoints: list[int]) -> tuple[str, ...]:
 
 def predicted_constraints(state: StudyState) -> dict[str, PredictedConstraint]:
     """The constraints at the recommendation, in the order of the study file."""
-    return _constraints_at(state, state.recommendation.params)
+    return constraints_at(state, state.recommendation.params)
 
 
-def _constraints_at(state: StudyState, params: dict[str, Any]) -> dict[str, PredictedConstraint]:
+def constraints_at(state: StudyState, params: dict[str, Any]) -> dict[str, PredictedConstraint]:
+    """The constraints at a configuration, in the order of the study file."""
     study_file = state.study_file
     if study_file.scheme.variables or not study_file.constraints:
         return {}
@@ -260,7 +261,7 @@ def against_defaults(state: StudyState) -> AgainstDefaults | None:
     positive = all(trial.value is not None and trial.value > 0.0 for trial in state.measured)
     doubtful = {
         name: one
-        for name, one in _constraints_at(state, defaults).items()
+        for name, one in constraints_at(state, defaults).items()
         if one.probability < one.limit.confidence
     }
     units = study_file.units.reported

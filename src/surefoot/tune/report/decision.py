@@ -1,0 +1,157 @@
+"""The head of a report for whoever decides: the defaults against the recommendation, and advice."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from scipy.stats import quantile_test
+
+from surefoot.integrations.optuna import StudyBelief
+from surefoot.tune.comparison.compare import recorded_comparison
+from surefoot.tune.comparison.comparison import Comparison, limits_text
+from surefoot.tune.comparison.comparison_file import Runs
+from surefoot.tune.definition.constraint_text import describe, limit_words
+from surefoot.tune.measuring.measurement import VALUE, Measurement
+from surefoot.tune.plain_text import escaped
+from surefoot.tune.report.contents import Decision, DecisionRow, Estimate, Interval
+from surefoot.tune.report.formatting import interval_text
+from surefoot.tune.study.state import StudyState
+from surefoot.tune.study.summary import constraints_at
+from surefoot.types import Constraint, InvalidInput
+
+
+def decision(state: StudyState, first: dict[str, Any]) -> Decision:
+    """The defaults, or the first configuration, against the recommended one.
+
+    Args:
+        state: The study.
+        first: The configuration that was measured first.
+    """
+    study_file, best = state.study_file, state.recommendation
+    own = study_file.defaults_under({n: v for n, v in best.params.items() if n in state.given})
+    result, runs = None, None
+    try:
+        recorded = recorded_comparison(study_file, best.params)
+    except InvalidInput as error:
+        return Decision("", (), escaped(str(error)))
+    if recorded is not None:
+        result, runs = recorded
+    other = {**first, **state.given} if own is None else own
+    same = other == best.params
+    sides = {"b": best.params} if same else {"a": other, "b": best.params}
+    rows = [
+        _row(name, "", unit, {s: _predicted(one, sides[s]) for s in sides}, runs, key)
+        for name, unit, key, one in _values(state)
+    ]
+    limits = {side: constraints_at(state, params) for side, params in sides.items()}
+    for name, found in limits["b"].items():
+        known = {side: each[name] for side, each in limits.items() if name in each}
+        unit = study_file.units.reported.get(name, "")
+        predicted = {
+            side: Estimate(Interval(one.value, one.lower, one.upper), 0, f"{one.probability:.0%}")
+            for side, one in known.items()
+        }
+        words = limit_words(found.limit, unit)
+        row = _row(name, words, unit, predicted, runs, name, found.limit)
+        again = () if math.isnan(found.contrary) else (describe(name, found, unit),)
+        rows.append(replace(row, contradictions=(*row.contradictions, *again)))
+    title = "" if same else "first measured" if own is None else "defaults"
+    return Decision(title, tuple(rows), _advice(state, result, own, same))
+
+
+def _values(state: StudyState) -> list[tuple[str, str, str, StudyBelief]]:
+    """Name, unit, name among the readings of a run and model of each objective."""
+    units, named = state.study_file.units, state.study_file.scheme.objectives
+    if not named:
+        what = "value" if state.study_file.scheme.risk is None else "risk"
+        return [(what, units.value, VALUE, state.belief)]
+    first = next(iter(named))
+    return [
+        (name, named[name].unit or "", VALUE if name == first else name, one)
+        for name, one in state.objectives.objectives.items()
+    ]
+
+
+def _predicted(model: StudyBelief, params: dict[str, Any]) -> Estimate:
+    mean, lower, upper = (float(one[0]) for one in model.predict([params]))
+    return Estimate(Interval(mean, lower, upper))
+
+
+def _row(
+    name: str,
+    words: str,
+    unit: str,
+    predicted: Mapping[str, Estimate],
+    runs: Runs | None,
+    key: str,
+    limit: Constraint | None = None,
+) -> DecisionRow:
+    """A row, of what was measured side by side where it was, else predicted."""
+    measured = {side: _measured(runs or [], side, key, limit) for side in predicted}
+    shown = {side: measured[side] or one for side, one in predicted.items()}
+    notes = [
+        f"{name} of {'the defaults' if side == 'a' else 'the recommendation'}, measured "
+        f"{interval_text(found.interval)}, predicted {interval_text(predicted[side].interval)}. "
+        "The system is another than during the search, or the model is wrong there."
+        for side, found in measured.items()
+        if found is not None and found.interval.is_apart_from(predicted[side].interval)
+    ]
+    return DecisionRow(name, words, unit, shown.get("a"), shown["b"], tuple(notes))
+
+
+def _measured(runs: Runs, side: str, key: str, limit: Constraint | None) -> Estimate | None:
+    """Median of the runs of one side, with its distribution-free 95 % interval."""
+    found = (pair.get(side) for pair in runs if len(pair) == 2)
+    values = [
+        one.readings[key].value
+        for one in found
+        if isinstance(one, Measurement) and key in one.readings
+    ]
+    if not values:
+        return None
+    middle, lower, upper = _median(values)
+    kept = "" if limit is None else f"{sum(limit.excess(v) <= 0.0 for v in values)} within"
+    return Estimate(Interval(middle, lower, upper), len(values), kept)
+
+
+def _median(values: Sequence[float]) -> tuple[float, float, float]:
+    """Median and its interval by order statistics; the range where there are too few."""
+    test = quantile_test(values, p=0.5)
+    ends = test.confidence_interval(confidence_level=0.95)
+    lower = min(values) if ends.low != ends.low else float(ends.low)
+    upper = max(values) if ends.high != ends.high else float(ends.high)
+    return sorted(values)[len(values) // 2], lower, upper
+
+
+def _advice(
+    state: StudyState, result: Comparison | None, defaults: Mapping[str, Any] | None, same: bool
+) -> str:
+    """What to do, in a sentence."""
+    word = escaped(state.study_file.as_word)
+    if not state.recommendation.feasible:
+        return "Do not use it: no configuration is known that keeps all limits."
+    if defaults is None:
+        return ""
+    if same:
+        return "Keep the defaults: no configuration is known to be better."
+    if not state.study_file.scheme.is_replayed and result is None:
+        return ""
+    if result is None:
+        return f"Measure it against the defaults before you use it: `surefoot compare {word}`."
+    pairs = f"in {result.pairs} pair{'s' * (result.pairs != 1)} of runs"
+    if result.broken and result.ahead == "B":
+        broken = limits_text(result.broken)
+        return f"Do not use it: its values are better {pairs}, but it breaks {broken}."
+    unit = f" {result.unit}" if result.unit else ""
+    sizes = [(result.percent, " %"), (result.difference, unit)]
+    known = [one.text(unit) for one, unit in sizes if one and math.isfinite(one.estimate)]
+    size = f": {known[0]}" if known else ""
+    if result.ahead == "B":
+        return f"Use it: it is better than the defaults {pairs}, at 95 % confidence{size}."
+    if result.ahead == "A":
+        return f"Keep the defaults: they are better {pairs}, at 95 % confidence{size}."
+    more = "more" if result.more_pairs is None else f"about {result.more_pairs} more"
+    return f"Undecided {pairs}: measure {more} pairs, `surefoot compare {word}`."

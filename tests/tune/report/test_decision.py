@@ -1,0 +1,136 @@
+"""The head of the report: the defaults against the recommendation, by everything that is known."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from support.study_doubles import measurement
+from surefoot.tune import StudyFile, open_study
+from surefoot.tune.comparison.compare import Comparing, _identity
+from surefoot.tune.comparison.comparison_file import comparison_record
+from surefoot.tune.comparison.named_settings import NamedSetting
+from surefoot.tune.report.collect import collect
+from surefoot.tune.report.decision import _median
+from surefoot.tune.report.page import page
+from surefoot.tune.study.table_import import import_table
+
+STUDY = """
+[study]
+name = "hill"
+direction = "minimize"
+rounds = 40
+
+[objective]
+unit = "ms"
+
+[parameters]
+x = {{ type = "float", low = 0, high = 1{default} }}
+
+[constraints]
+memory = {{ max = {most} }}
+"""
+
+
+def study(folder: Path, default: str = ", default = 0.9", most: float = 60.0) -> Path:
+    """A study of forty measurements, best at x = 0.3, whose memory is 50 (1 + x)."""
+    path, rng = folder / "hill.toml", random.Random(0)
+    path.write_text(STUDY.format(default=default, most=most))
+    rows = ["x,value,constraint_memory"]
+    for number in range(40):
+        x = (number * 0.618034) % 1.0
+        value = 20.0 + 30.0 * (x - 0.3) ** 2 + rng.gauss(0.0, 0.2)
+        rows.append(f"{x},{value},{50.0 * (1.0 + x) + rng.gauss(0.0, 0.2)}")
+    (folder / "rows.csv").write_text("\n".join(rows))
+    import_table(path, folder / "rows.csv")
+    return path
+
+
+def compared(path: Path, a: float, b: float, memory: float, pairs: int = 10) -> None:
+    """Record what `compare` would, of the defaults at `a` and the recommendation at `b`."""
+    study_file, rng = StudyFile.load(path), random.Random(1)
+    best = open_study(path).state().recommendation.params
+    settings = NamedSetting("default", study_file.defaults), NamedSetting("recommended", best)
+    what = Comparing(study_file, *settings, 1, 0.95, False)
+    with comparison_record(study_file, _identity(what), new=False) as record:
+        for pair in range(pairs):
+            for label, value in (("a", a), ("b", b)):
+                others = {"memory": (memory if label == "b" else 95.0) + rng.gauss(0.0, 0.2)}
+                one = measurement(value + rng.gauss(0.0, 0.1), 0.1, others=others)
+                record.add(pair, label, one, {})
+
+
+def test_without_a_comparison_all_is_predicted_and_measuring_it_is_advised(tmp_path: Path) -> None:
+    report = collect(open_study(study(tmp_path)).state())
+    value, memory = report.decision.rows
+    assert report.decision.other == "defaults"
+    assert (value.name, value.unit, value.recommended.runs, value.other.runs) == (
+        *("value", "ms"),
+        *(0, 0),
+    )
+    assert abs(value.other.interval.mean - 30.8) < 1.0
+    assert (memory.name, memory.limit) == ("memory", "at most 60")
+    assert (memory.other.limit, memory.recommended.limit) == ("0%", "100%")
+    assert "`surefoot compare" in report.decision.advice
+    assert "<code>surefoot compare" in page(report)
+
+
+@pytest.mark.parametrize(
+    ("b", "memory", "pairs", "advised", "apart"),
+    [
+        (20.4, 59.0, 10, "Use it: ", False),
+        (20.4, 64.0, 10, "Do not use it: ", True),  # and its memory is not what was predicted
+        (20.4, 59.0, 3, "Undecided in 3 pairs", False),
+        (40.0, 59.0, 10, "Keep the defaults: ", True),
+    ],
+)
+def test_what_was_measured_comes_before_what_is_predicted(
+    tmp_path: Path, b: float, memory: float, pairs: int, advised: str, apart: bool
+) -> None:
+    path = study(tmp_path)
+    compared(path, 30.8, b, memory, pairs)
+    report = collect(open_study(path).state())
+    value, limited = report.decision.rows
+    assert (value.recommended.runs, value.other.runs, limited.recommended.runs) == 3 * (pairs,)
+    assert abs(value.recommended.interval.mean - b) < 0.2
+    assert limited.recommended.limit == f"{pairs if memory <= 60 else 0} within"
+    assert report.decision.advice.startswith(advised)
+    said = (*value.contradictions, *limited.contradictions)
+    assert bool(said) is apart, said
+    text = page(report)
+    assert "Measured at the recommended configuration" in text
+    assert text.count("Contradiction:") == len(said)
+
+
+def test_where_nothing_is_feasible_the_advice_is_against_it(tmp_path: Path) -> None:
+    report = collect(open_study(study(tmp_path, most=40.0)).state())
+    assert report.decision.advice.startswith("Do not use it: no configuration is known")
+    assert "No feasible configuration yet" in page(report)
+
+
+def test_without_defaults_it_is_compared_with_the_first(tmp_path: Path) -> None:
+    report = collect(open_study(study(tmp_path, default="")).state())
+    assert (report.decision.other, report.decision.advice) == ("first measured", "")
+    assert abs(report.decision.rows[0].other.interval.mean - 22.7) < 0.5  # x = 0
+
+
+def test_a_damaged_file_of_comparisons_is_said(tmp_path: Path) -> None:
+    path = study(tmp_path)
+    path.with_name("hill.compare.jsonl").write_text("no line of a comparison\n")
+    report = collect(open_study(path).state())
+    assert "line 1 is not one of a comparison" in report.decision.advice
+    assert "line 1 is not one of a comparison" in page(report)
+
+
+@pytest.mark.parametrize("number", [1, 2, 5, 6, 30])
+def test_the_interval_of_a_median_covers_it(number: int) -> None:
+    """At least 95 % of the samples, or the whole range where no interval has that."""
+    rng, inside = random.Random(number), 0
+    for _ in range(2000):
+        middle, lower, upper = _median([rng.gauss(0.0, 1.0) for _ in range(number)])
+        assert lower <= middle <= upper
+        inside += lower <= 0.0 <= upper
+    least = 0.95 if number >= 6 else 1.0 - 0.5 ** (number - 1)
+    assert inside / 2000 > least - 0.03
