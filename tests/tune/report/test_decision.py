@@ -14,6 +14,7 @@ from surefoot.tune.comparison.comparison_file import comparison_record
 from surefoot.tune.comparison.named_settings import NamedSetting
 from surefoot.tune.report.collect import collect
 from surefoot.tune.report.decision import _median
+from surefoot.tune.report.figures import limited, measurements
 from surefoot.tune.report.page import page
 from surefoot.tune.study.table_import import import_table
 
@@ -134,3 +135,19 @@ def test_the_interval_of_a_median_covers_it(number: int) -> None:
         inside += lower <= 0.0 <= upper
     least = 0.95 if number >= 6 else 1.0 - 0.5 ** (number - 1)
     assert inside / 2000 > least - 0.03
+
+
+def test_each_limit_is_drawn_and_what_is_beyond_it_is_open(tmp_path: Path) -> None:
+    report = collect(open_study(study(tmp_path)).state())
+    figure = limited(report, "memory")
+    (line,) = figure.layout.shapes
+    assert (line.y0, line.y1) == (60.0, 60.0)
+    marks = figure.data[-1]
+    numbers = [trial.number for trial in report.trials if trial.constraints["memory"] > 60.0]
+    shown = zip(marks.x, marks.marker.symbol, strict=True)
+    assert [n for n, symbol in shown if symbol.endswith("-open")] == numbers != []
+    every = zip(report.measured, measurements(report).data[0].marker.symbol, strict=True)
+    assert [one.number for one, symbol in every if symbol.endswith("-open")] == numbers
+    text = page(report)
+    assert f"{len(numbers)} of them beyond its limit, at most 60." in text
+    assert '<div class="slice" data-limit="memory">' in text

@@ -121,6 +121,7 @@ def collect(state: StudyState) -> Report:
         estimand=model.estimand,
         feasible=best.feasible,
         failures=tuple(map(escaped, failure_lines(state.trials))),
+        bounds=study_file.constraints,
         front=_front(state) if study_file.scheme.objectives else None,
     )
 

@@ -1,5 +1,6 @@
 """The contents of a report, as plain values: no model, no storage, no drawing."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
@@ -7,6 +8,7 @@ from typing import Any
 
 from surefoot.integrations.optuna import Front, ParetoPoint
 from surefoot.tune.units import Units
+from surefoot.types import Constraint
 
 
 @dataclass(frozen=True)
@@ -224,11 +226,16 @@ class Report:
     failures: tuple[str, ...] = ()  # the first one's reason, and what they share
     estimand: str = "location"  # of measurements, which is predicted
     front: FrontView | None = None  # of several objectives, of which the first is the value
+    bounds: Mapping[str, Constraint] = field(default_factory=dict)  # limits of the study by name
 
     @cached_property
     def limits(self) -> tuple[str, ...]:
         """Names of the constraints that were measured."""
         return tuple(dict.fromkeys(name for trial in self.trials for name in trial.constraints))
+
+    def with_limited(self, name: str) -> list[Trial]:
+        """The trials that measured a limited quantity."""
+        return [trial for trial in self.trials if name in trial.constraints]
 
     @cached_property
     def measured(self) -> tuple[Trial, ...]:

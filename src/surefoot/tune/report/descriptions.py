@@ -1,5 +1,6 @@
 """Text alternatives of the figures, and verdicts on them, in sentences."""
 
+from surefoot.tune.definition.constraint_text import limit_words
 from surefoot.tune.report.contents import Checkpoint, EnvironmentView, Report, Slice
 from surefoot.tune.report.formatting import interval_text, number, setting
 
@@ -61,6 +62,17 @@ def measurements_text(report: Report) -> str:
         f"Scatter plot: {len(values)} measurements by trial, from {number(values[0])} to "
         f"{number(values[-1])}, {outliers} of them treated as outliers, and {len(report.failed)} "
         "failed trials. The table of trials has every value."
+    )
+
+
+def limited_text(report: Report, name: str) -> str:
+    """How many measurements of a limited quantity are beyond its limit."""
+    trials = report.with_limited(name)
+    beyond = sum(name in trial.violated for trial in trials)
+    words = limit_words(report.bounds[name], report.units.reported.get(name))
+    return (
+        f"Scatter plot: {len(trials)} measurements of {name} by trial, {beyond} of them beyond its "
+        f"limit, {words}. The table of trials has every value."
     )
 
 

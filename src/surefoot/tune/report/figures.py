@@ -99,7 +99,10 @@ def measurements(report: Report) -> go.Figure:
         [axis.clip(value) for value in values],
         [trial_html(trial) for trial in trials],
         color=[1.0 if trial.weight is None else trial.weight for trial in trials],
-        symbol=[SYMBOLS[axis.side(value)] for value in values],
+        symbol=[
+            SYMBOLS[axis.side(value)] + "-open" * bool(trial.violated)
+            for trial, value in zip(trials, values, strict=True)
+        ],
         size=9,
         line={"color": ORANGE, "width": [2 if trial.outlier else 0 for trial in trials]},
         **shares(WEIGHTS, orientation="h", len=160, lenmode="pixels", **corner),
@@ -114,6 +117,32 @@ def measurements(report: Report) -> go.Figure:
         figure.update_layout(yaxis2={"overlaying": "y", "range": [0, 1], "visible": False})
     if any(axis.side(value) for value in values):
         figure.update_layout(meta={"views": _views(values, axis)})
+    return figure
+
+
+def limited(report: Report, name: str) -> go.Figure:
+    """Every measurement of a limited quantity, with its limit; those beyond it are open."""
+    trials, limit = report.with_limited(name), report.bounds[name]
+    bound = limit.maximum if limit.minimum is None else limit.minimum
+    values = [trial.constraints[name] for trial in trials]
+    axis = AxisRange.of(values, [bound])
+    figure = new_figure("trial", report.units.named(name), axis, **SMALL)
+    add_markers(
+        figure,
+        [trial.number for trial in trials],
+        [axis.clip(value) for value in values],
+        [
+            f"{trial_html(trial)}<br>{escape(name)} {number(trial.constraints[name])}"
+            for trial in trials
+        ],
+        color=[ORANGE if name in trial.violated else BLUE for trial in trials],
+        symbol=[
+            SYMBOLS[axis.side(value)] + "-open" * (name in trial.violated)
+            for trial, value in zip(trials, values, strict=True)
+        ],
+        size=8,
+    )
+    figure.add_hline(y=bound, line={"color": ORANGE, "dash": "dash"})
     return figure
 
 

@@ -21,6 +21,7 @@ from surefoot.tune.report.descriptions import (
     drift_text,
     environment_text,
     left_to_gain_text,
+    limited_text,
     measurements_text,
     quantiles_text,
     slice_text,
@@ -35,6 +36,7 @@ from surefoot.tune.report.figures import (
     convergence,
     drift,
     left_to_gain,
+    limited,
     measurements,
     quantiles,
     slice_figure,
@@ -84,6 +86,11 @@ def page(report: Report, progress: str = "", reloads: bool = False) -> str:
             else ""
         ),
         drift=(_embed("drift", drift(report), drift_text(report)) if report.effects.trials else ""),
+        limits=[
+            (name, _embed(f"limit-{index}", limited(report, name), limited_text(report, name)))
+            for index, name in enumerate(report.bounds)
+            if report.with_limited(name)
+        ],
         measurements=_embed("measurements", measurements(report), measurements_text(report)),
         slices=[
             (along, _embed(f"slice-{index}", slice_figure(report, along), slice_text(along)))
