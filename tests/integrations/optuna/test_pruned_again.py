@@ -7,7 +7,7 @@ from typing import Any
 import optuna
 import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
-from optuna.trial import TrialState
+from optuna.trial import TrialState, create_trial
 
 from surefoot.integrations.optuna import SurefootSampler
 from surefoot.integrations.optuna.pruned import Curve, predicted_value
@@ -71,6 +71,24 @@ def test_what_was_pruned_is_not_tried_again(name: str) -> None:
         else:
             completed.append(trial.params)
             study.tell(trial, loss)
+
+
+def test_nor_where_another_trial_has_a_parameter_that_the_model_lacks() -> None:
+    space, other = {"x": IntDistribution(0, 9)}, {"z": FloatDistribution(0.0, 1.0)}
+    study = optuna.create_study(sampler=SurefootSampler(seed=0, initial=2))
+    for x in (9, 7, 5):
+        done = {"params": {"x": x}, "distributions": space, "intermediate_values": {0: x + 1.0}}
+        study.add_trial(create_trial(**done, value=float(x)))
+    known = {"params": {"x": 8, "z": 0.5}, "distributions": space | other}
+    study.add_trial(create_trial(**known, state=TrialState.PRUNED))
+    pruned = []
+    for _ in range(9):
+        trial = study.ask()
+        x = trial.suggest_int("x", 0, 9)
+        assert x not in pruned or x in (9, 7, 5)
+        pruned.append(x)
+        trial.report(x + 1.0, 0)
+        study.tell(trial, state=TrialState.PRUNED)
 
 
 @pytest.mark.filterwarnings("ignore:all 3 configurations")

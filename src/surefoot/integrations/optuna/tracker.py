@@ -139,7 +139,7 @@ class StudyTracker:
             bytes, list[tuple[float, ...]]
         ] = {}  # that were measured, by their points
         self._pruned: set[bytes] = set()
-        """Points of pruned trials."""
+        """Points of pruned trials, all of whose varying parameters are in the model."""
         self._has_said_so = False
         self._has_others = False
         """Whether a trial that was read has a varying parameter that the model has not."""
@@ -199,7 +199,8 @@ class StudyTracker:
                 if one.trial.state == TrialState.COMPLETE:
                     for key in one.configuration:
                         self._values.setdefault(key, []).append(tuple(one.trial.values))
-            if one.trial.state == TrialState.PRUNED and self.environment is None:
+            is_whole = self.environment is None and not self._has_other(one.trial)
+            if one.trial.state == TrialState.PRUNED and is_whole:
                 self._pruned |= {place.key for place in one.places}
             self._measured += one.places
         while self._read_below in self._read:
@@ -410,7 +411,7 @@ class StudyTracker:
         """
         if self._not_measured() and self._is_noiseless:
             return self._measured
-        spent = set() if self._has_others else self._pruned - self._values.keys()
+        spent = self._pruned - self._values.keys()
         return [place for place in self._measured if place.key in spent]
 
     def _has_other(self, trial: FrozenTrial) -> bool:
