@@ -794,7 +794,7 @@ class StudyBelief:
         return not self._units.is_affine
 
     def _possible(self, ends: Ends, zero: float = 0.0) -> _Arrays:
-        """A prediction (n,) and its interval, of a sign that was measured; see there."""
+        """A prediction (n,) and its interval by `of_measured_sign`, given the values."""
         possible = of_measured_sign(ends, torch.from_numpy(self.values), zero)
         middle, lower, upper = map(self._array, possible)
         return middle, lower, upper
