@@ -543,7 +543,7 @@ def _show(summary: Summary, verdict: str = "") -> None:
         verdict: The comparison with the defaults as it was measured, if it was.
     """
     from surefoot.tune.definition.constraint_text import constraint_lines
-    from surefoot.tune.estimate_text import estimate_texts, quantity
+    from surefoot.tune.estimate_text import estimate_texts, quantity, setting_text
 
     best, risk, units = summary.recommended, summary.risk, summary.units
     if best is None:
@@ -561,7 +561,7 @@ def _show(summary: Summary, verdict: str = "") -> None:
         known = f"with {summary.front.value}"
     _say(f"{named}, {known}:")
     for name, value in best.params.items():
-        _say(f"  {name} = {units.of(name, value, json.dumps(value, ensure_ascii=False))}")
+        _say(f"  {name} = {units.of(name, value, setting_text(value))}")
     for line in constraint_lines(best, summary.constraints, summary.together, units.reported):
         _say(line)
     if risk is not None:

@@ -121,11 +121,13 @@ def test_in_the_search_doubt_ends_halfway_to_the_nearest_success() -> None:
     assert chances[2] > 0.5
 
 
-def test_what_is_recommended_is_much_closer_to_a_success_than_to_a_failure() -> None:
+def test_an_edge_may_be_anywhere_on_the_way_to_a_failure() -> None:
     succeeded = [0.0, 0.1, 0.2, 0.3, 0.4]
-    measured, close, between = chance_of([0.4, 0.405, 0.5], succeeded, [0.6])
-    assert measured == close == pytest.approx(1.0)
+    measured, close, farther, between = chance_of([0.4, 0.405, 0.42, 0.5], succeeded, [0.6])
+    assert measured == pytest.approx(1.0)
+    assert measured > close > farther > between
     assert between < 0.6
+    assert 1.0 - close == pytest.approx(0.25 * (1.0 - farther), rel=0.2)  # by their distances
 
 
 def test_failures_are_told_apart_by_what_any_objective_depends_on() -> None:
@@ -140,3 +142,18 @@ def test_failures_are_told_apart_by_what_any_objective_depends_on() -> None:
         chance = Feasibility(kernels, succeeded[:0]).updated(kernels, succeeded, ones, failed, ones)
         good, bad = chance(torch.tensor([[0.3, 0.8], [0.3, 0.2]], dtype=torch.float64)).tolist()
         assert (good > 3.0 * bad) is apart
+
+
+@pytest.mark.parametrize("edge", [0.05, 0.3, 0.62])
+@pytest.mark.parametrize("slope", [1.0, 30.0])
+def test_what_is_recommended_beside_an_edge_was_measured(edge: float, slope: float) -> None:
+    """The value is best at the edge of what succeeds, which is anywhere between two points."""
+    optimizer = sf.algorithms.robust_ucb(sf.Box([0.0], [1.0]), seed=0)
+    measured = [one / 12.0 for one in range(13)]
+    for x in measured:
+        if x > edge:
+            optimizer.tell([x], slope * (1.0 - x) ** 2)
+        else:
+            optimizer.forget([x])
+    first = min(x for x in measured if x > edge)
+    assert float(optimizer.recommend().point) == pytest.approx(first)

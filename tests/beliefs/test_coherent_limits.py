@@ -1,4 +1,4 @@
-"""The probability that a limit holds and the interval of its quantity are of one belief."""
+"""The interval of a quantity is of one belief with the probability of its limit, and its sign."""
 
 from __future__ import annotations
 
@@ -46,3 +46,31 @@ def test_nothing_contradicts_measurements_that_agree(limit: str) -> None:
     found = beliefs(limit, {}).predict(LINE)
     assert bool(found.contrary.isnan().all())
     assert float(found.upper.max() - found.lower.min()) < 20.0
+
+
+# Of few measurements, at which the model alone would have intervals on either side of 0.
+STEP = {0.0: 0.0, 0.2: 31.0, 0.4: 33.0, 0.6: 9.0, 0.8: 7.5, 1.0: 38.0}
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize(
+    ("limit", "is_of_one_sign"),
+    [
+        (sf.Constraint(maximum=90.0), True),
+        (sf.Constraint(minimum=20.0), True),
+        (sf.Constraint(maximum=0.0), True),
+        (sf.Constraint(minimum=0.0), False),  # which would not be asked for if it always held
+    ],
+)
+def test_a_limited_quantity_has_the_sign_of_its_measurements(
+    limit: sf.Constraint, is_of_one_sign: bool, sign: float
+) -> None:
+    if sign < 0.0:
+        ends = [None if end is None else -end for end in (limit.minimum, limit.maximum)]
+        limit = sf.Constraint(maximum=ends[0], minimum=ends[1])
+    optimizer = sf.algorithms.robust_ucb(sf.Box([0.0], [1.0]), outcomes={"p99": limit}, seed=0)
+    for x, value in STEP.items():
+        optimizer.tell([x], 1.0, outcomes={"p99": sign * value})
+    found = optimizer.belief().constraints.beliefs["p99"].predict(LINE)
+    ends = torch.stack([found.value, found.lower, found.upper])
+    assert bool((sign * ends >= 0.0).all()) == is_of_one_sign

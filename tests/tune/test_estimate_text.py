@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surefoot.tune.estimate_text import estimate_text, estimate_texts
+from surefoot.tune.estimate_text import estimate_text, estimate_texts, setting_text
 from surefoot.tune.study.summary import AgainstDefaults
 
 
@@ -39,3 +39,18 @@ def test_a_small_change_that_is_certain_is_not_shown_as_none():
     assert str(small) == "a difference of -36 (-40 to -30)"
     assert str(AgainstDefaults({}, 1e9, -36.0, -90.0, 10.0)) == "a difference of -36 (-90 to +10)"
     assert str(AgainstDefaults({}, 1e3, -4.0, -90.0, 10.0)) == "+0 % (-9 to +1 %)"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1.0 / 3.0, "0.33333"),
+        (1e9 + 1.0 / 3.0, "1000000000.3"),
+        (6.06588530224484e-05, "6.0659e-05"),
+        (7, "7"),
+        (True, "true"),
+        ("a b", '"a b"'),
+    ],
+)
+def test_a_setting_has_as_many_digits_as_a_measured_value(value, text):
+    assert setting_text(value) == text

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from surefoot import kernels
+from surefoot.beliefs.estimands import of_measured_sign
 from surefoot.beliefs.outcome import OutcomeBelief
 from surefoot.beliefs.probability import Probability
 from surefoot.hyperparameters.levels import levels_of
@@ -133,7 +134,8 @@ class ConstraintBelief:
         """The constraint without noise at inputs (n, d), in its own units.
 
         Where the limit is met with equality, all that holds by the posterior is within the limit.
-        Where measurements contradict the model, the interval is that of both.
+        Where measurements contradict the model, the interval is that of both. It has the signs of
+        the measurements, and of what would break the limit.
         """
         mean, deviation = self._moments(points)
         goal = goal_of(self.limit)
@@ -145,6 +147,9 @@ class ConstraintBelief:
         lower, upper = torch.minimum(low, high), torch.maximum(low, high)
         contrary = goal.inverse(self._contrary(points))
         lower, upper = torch.fmin(lower, contrary), torch.fmax(upper, contrary)
+        margins = self.margin.observations.rewards
+        signs = goal.inverse(torch.cat([margins, margins.new_tensor([-_TINY])]))
+        middle, lower, upper = of_measured_sign((middle, lower, upper), signs)
         return PredictedLimit(middle, lower, upper, self.probability(points), contrary)
 
     def _contrary(self, points: Tensor) -> Tensor:

@@ -275,3 +275,26 @@ LOCATION = Location()
 def _ordered(middle: Tensor, one: Tensor, other: Tensor) -> Ends:
     """A value and the ends of its interval, the lower one first."""
     return middle, torch.minimum(one, other), torch.maximum(one, other)
+
+
+def of_measured_sign(ends: Ends, measured: Tensor, zero: float = 0.0) -> Ends:
+    """A value and its interval, without the sign that none of the measured values has.
+
+    An interval that has this sign throughout stays as it is: it contradicts that there is but one.
+
+    Args:
+        ends: Values (n,), and the ends of their intervals.
+        measured: Measured values (t,) of the same quantity.
+        zero: End that stands for the value 0: where `ends` are differences from a value, less it.
+
+    Example:
+        >>> ends = torch.tensor([[2.0, -2.0], [-1.0, -3.0], [5.0, -1.0]])
+        >>> _, lower, upper = of_measured_sign((*ends,), torch.tensor([0.0, 3.0]))
+        >>> lower.tolist(), upper.tolist()
+        ([0.0, -3.0], [5.0, -1.0])
+    """
+    least = zero if bool((measured >= 0.0).all()) else -math.inf
+    most = zero if bool((measured <= 0.0).all()) else math.inf
+    possible = (ends[1] <= most) & (ends[2] >= least)
+    middle, lower, upper = (torch.where(possible, end.clamp(least, most), end) for end in ends)
+    return middle, lower, upper

@@ -22,7 +22,6 @@ _SPOT = 64  # power of the correlation that is 0 but near a failed point
 _REACH = 4  # power of the correlation: weights reach half a lengthscale
 _REACHES = (_REACH, 16, 64, 256)  # half of the reach each, of which one is chosen
 _GAIN = 1.0  # nats, by which another one predicts the measurements better than the first
-_MUCH_CLOSER = 100.0  # ratio of squared distances
 _TOLERANCE = 0.85  # share of successes, from which a point is as good as any
 _COMPARED = 128  # successes, and failures, from which shares are estimated
 _GRID = 2.0**32  # weights of arms are multiples of its inverse: sums do not depend on their order
@@ -54,17 +53,28 @@ class LocalOutcomes(NamedTuple):
             against=(self.against - failures).clamp_min(0.0),
         )
 
-    def failure_penalty(self, power: int, ratio: float = 1.0) -> Tensor:
-        """1 at a point that has only failed, 0 away from it or closer to a success (n,).
+    @property
+    def failure_penalty(self) -> Tensor:
+        """1 at a point that has only failed, 0 away from it or closer to a success (n,)."""
+        failure, success = self._squared_distances
+        closer = (1.0 - failure / (success + _TINY)).clamp_min(0.0)
+        return torch.where(success > _TINY, closer, 0.0) * self.failure.pow(_SPOT)
 
-        Args:
-            power: Power of the correlation with the failure: how fast the penalty decreases.
-            ratio: Of the squared distances to failure and success, from which there is no penalty.
+    @property
+    def beyond_edge(self) -> Tensor:
+        """Probability (n,) of an edge that is as likely to be anywhere on the way to a failure.
+
+        That is the share of the way from the nearest success to the nearest failure nearby.
         """
+        failure, success = (one.clamp_min(_TINY).sqrt() for one in self._squared_distances)
+        share = torch.where(success > _TINY**0.5, success / (success + failure), 0.0)
+        return share * self.failure.pow(_REACH)
+
+    @property
+    def _squared_distances(self) -> tuple[Tensor, Tensor]:
+        """Of the nearest failure and success (n,), in units of the kernel."""
         failure, success = (-one.clamp_min(1e-300).log() for one in (self.failure, self.success))
-        closer = (1.0 - failure / (ratio * success + _TINY)).clamp_min(0.0)
-        alone = torch.where(success > _TINY, closer, 0.0)
-        return alone * self.failure.pow(power)
+        return failure, success
 
     def probability(self, elsewhere: float, penalty: Tensor, typical: float = 1.0) -> Tensor:
         """Probability (n,) of success, 1 where the rate is at least `_TOLERANCE` * `typical`."""
@@ -104,7 +114,7 @@ class Feasibility:
     def __call__(self, points: Tensor) -> Tensor:  # (n, d) -> (n,)
         """The probabilities by which to search, differentiable in the points."""
         outcomes = self._outcomes_of(points)
-        penalty = torch.where(outcomes.failure > 1.0 - _TINY, 1.0, outcomes.failure_penalty(_SPOT))
+        penalty = torch.where(outcomes.failure > 1.0 - _TINY, 1.0, outcomes.failure_penalty)
         return outcomes.probability(self._elsewhere, penalty)
 
     def of_recommendation(self, points: Tensor) -> Tensor:  # (n, d) -> (n,)
@@ -112,11 +122,10 @@ class Feasibility:
 
         Relative to the success rate at the successes themselves, since failures by chance may be
         frequent. A point that has succeeded may be recommended though it has failed, too; one that
-        has not been measured is penalised unless it is much closer to a success than to a failure.
+        has not been measured may be beyond the edge of what succeeds.
         """
         outcomes = self._outcomes_of(points)
-        penalty = outcomes.failure_penalty(_REACH, _MUCH_CLOSER)
-        return outcomes.probability(self._elsewhere, penalty, self._typical)
+        return outcomes.probability(self._elsewhere, outcomes.beyond_edge, self._typical)
 
     def of_measured(self, points: Tensor) -> Tensor:  # (n, d) -> (n,)
         """The probabilities by which to recommend designs that were measured, differentiable.

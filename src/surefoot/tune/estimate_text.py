@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+from typing import Any
 
 _LEAST, _MOST = 5, 15  # significant digits
 
@@ -36,6 +38,17 @@ def measured_text(value: float) -> str:
     if "e+" in text and abs(value) < 10.0**_MOST:
         return f"{value:.1f}".removesuffix(".0")
     return text
+
+
+def setting_text(value: Any) -> str:
+    """A parameter's value as in a study file, a float with the digits of a measured value.
+
+    Example:
+        >>> setting_text(0.36727829184383154), setting_text(12.0), setting_text("on")
+        ('0.36728', '12.0', '"on"')
+    """
+    known = float(measured_text(value)) if isinstance(value, float) else value
+    return json.dumps(known, ensure_ascii=False)
 
 
 def estimate_texts(value: float, lower: float, upper: float) -> tuple[str, str, str]:

@@ -27,3 +27,11 @@ def test_objectives_of_one_name_are_refused() -> None:
         belief(study)
     study.set_metric_names(["latency", "throughput"])
     assert [*belief(study).objectives] == ["latency", "throughput"]
+
+
+@pytest.mark.parametrize("name", ["n_startup_trials", "multivariate", "seeds"])
+def test_an_argument_of_other_samplers_is_refused_with_those_that_there_are(name: str) -> None:
+    with pytest.raises(
+        sf.InvalidInput, match=rf"got `{name}`, expected one of seed, .*`initial`\.$"
+    ):
+        SurefootSampler(**{name: 5})

@@ -86,7 +86,8 @@ def test_a_report_is_written(tmp_path, parameters, values):
     assert trials.count("<tr") == 1 + len(values)
     assert text.count("exit status &lt;7&gt;</summary><pre>&lt;/td&gt;</pre>") == values.count(None)
     assert ("No diagnosis: the sample of residuals has" in text) == (len(values) < 20)
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["report.html", "rig.db", "rig.toml"]
+    written = {one.name for one in tmp_path.iterdir()} - {"rig.fits"}  # where something is fitted
+    assert written == {"report.html", "rig.db", "rig.toml"}
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ import numpy as np
 from optuna.trial import FrozenTrial
 
 _OF_GAUSSIAN = 1.4826  # standard deviations in a median absolute deviation
-_FEW = 3  # differences, of which no spread is known
+_LEAST = 2  # differences beside one of each branch, from which their spread is known
 
 
 class PredictedValue(NamedTuple):
@@ -56,7 +56,8 @@ def predicted_value(pruned: Curve, others: Sequence[Curve], sign: float) -> Pred
 
     That is its last report, and what the values of the other trials differ from their reports at
     that step: of those with the same parameters if there are any, since branches of a conditional
-    space may begin differently. It is not better than the best of them.
+    space may begin differently. It is not better than what half of those became that were no worse
+    at that step, or than the best of all where it was better than they.
 
     Args:
         pruned: The pruned trial.
@@ -69,13 +70,33 @@ def predicted_value(pruned: Curve, others: Sequence[Curve], sign: float) -> Pred
     alike = [one for one in others if one.branch == pruned.branch]
     reported = [(group, step) for group in (alike, others) for step in pruned.steps]
     for group, step in reported:
-        gains = [one.value - one.reports[step] for one in group if step in one.reports]
-        if gains:
+        known = [one for one in group if step in one.reports]
+        if known:
+            shown, gains = pruned.reports[step], _gains(known, step)
             gain = float(np.median(gains))
-            error = _OF_GAUSSIAN * float(np.median(np.abs(np.array(gains) - gain)))
-            if len(gains) < _FEW:
-                error = max(error, abs(gain))
-            best = max(sign * one.value for one in others)
-            value = min(sign * (pruned.reports[step] + gain), best)
-            return PredictedValue(sign * value, error)
+            better = [
+                sign * one.value for one in known if sign * (one.reports[step] - shown) >= 0.0
+            ]
+            most = float(np.median(better)) if better else max(sign * one.value for one in others)
+            branches = {one.branch for one in others} if group is alike else ()
+            parts = [_gains([o for o in others if o.branch == one], step) for one in branches]
+            error = _spread(parts or [gains], abs(gain)) * math.sqrt(1.0 + 1.0 / len(gains))
+            return PredictedValue(sign * min(sign * (shown + gain), most), error)
     return None
+
+
+def _gains(curves: Sequence[Curve], step: int) -> list[float]:
+    """What values of trials differ from their reports at a step, of those that have one."""
+    return [one.value - one.reports[step] for one in curves if step in one.reports]
+
+
+def _spread(parts: Sequence[Sequence[float]], unknown: float) -> float:
+    """Standard deviation of numbers about the median of their part.
+
+    It is at least `unknown` where they are too few to tell.
+    """
+    several = [part for part in parts if len(part) > 1]
+    off = [abs(one - float(np.median(part))) for part in several for one in part]
+    left = len(off) - len(several)
+    spread = _OF_GAUSSIAN * float(np.median(off)) * math.sqrt(len(off) / left) if off else 0.0
+    return spread if left >= _LEAST else max(spread, unknown)

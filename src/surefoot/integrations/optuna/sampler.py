@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Never
 
 import numpy as np
 from optuna.distributions import BaseDistribution
@@ -125,9 +126,11 @@ class SurefootSampler(BaseSampler):
         safe: Whether no trial is sampled that may fail, from trials that have finished outward, as
             far as a probability of 0.95 allows. Limits are kept to by
             `Constraint(..., safe=True)` among the `constraints`.
+        unknown: Arguments of other names, which are refused.
 
     Raises:
-        InvalidInput: If an argument is out of range, or `environment` comes without `risk`.
+        InvalidInput: If an argument is out of range or there is none of that name, or `environment`
+            comes without `risk`.
 
     Example:
         >>> import optuna
@@ -161,7 +164,14 @@ class SurefootSampler(BaseSampler):
         guess: Mapping[str, Any] | None = None,
         prior: Study | OlderStudy | None = None,
         safe: bool = False,
+        **unknown: Never,
     ) -> None:
+        if unknown:
+            known = [*inspect.signature(SurefootSampler).parameters][:-1]
+            raise InvalidInput(
+                f"got `{next(iter(unknown))}`, expected one of {', '.join(known)}; what Optuna's "
+                "samplers call `n_startup_trials` is `initial`."
+            )
         if seed is not None:
             checks.count("seed", seed, least=0)
         self._space = study_space(search_space, require)

@@ -21,6 +21,7 @@ from surefoot.acquisition.recommendation import By, recommend
 from surefoot.acquisition.scores import PolicyState
 from surefoot.beliefs import Belief
 from surefoot.beliefs.constraints import CONFIDENT, goal_of
+from surefoot.beliefs.estimands import Ends, of_measured_sign
 from surefoot.estimators.student_t import OUTLIER_WEIGHT
 from surefoot.integrations.optuna.predicted import VALUE, Environments, Predicted
 from surefoot.integrations.optuna.predictions import (
@@ -297,8 +298,8 @@ class StudyBelief:
         sign = 1.0 if self.is_maximised else -1.0
         ends = (mean, mean - sign * margin, mean + sign * margin)
         estimand, scales = self.belief.estimand, self.belief.scales
-        middle, low, high = (self._array(estimand.values(end, scales)) for end in ends)
-        return middle, low, high
+        middle, low, high = (estimand.values(end, scales) for end in ends)
+        return self._possible((middle, low, high))
 
     @property
     def outliers(self) -> np.ndarray:
@@ -511,8 +512,9 @@ class StudyBelief:
         declared = bool(self.belief.constraints.limits)
         return "the confidence asked for" if declared else f"a probability of {CONFIDENT}"
 
-    def _merit(self, one: StudyRecommendation) -> tuple[float, float]:
-        return _standing(one), one.lower if self.is_maximised else -one.upper
+    def _merit(self, one: StudyRecommendation) -> tuple[float, float, float]:
+        standing, value = self.preference(one)
+        return standing, one.lower if self.is_maximised else -one.upper, value
 
     @with_own_settings
     def feasibility(self, settings: Sequence[Mapping[str, Any]]) -> np.ndarray:
@@ -674,9 +676,7 @@ class StudyBelief:
         """
         x = self._points(settings)
         offset = self._drift_at(at, len(x)) if self.predicted.has_effects else 0.0
-        ends = self.predicted.at(self.belief, x, environments, offset)
-        middle, lower, upper = map(self._array, ends)
-        return middle, lower, upper
+        return self._possible(self.predicted.at(self.belief, x, environments, offset))
 
     @with_own_settings
     def interval_of_run(self, params: Mapping[str, Any]) -> tuple[float, float]:
@@ -725,8 +725,10 @@ class StudyBelief:
             InvalidInput: If a configuration is not in the search space, or the study has an
                 environment.
         """
-        middle, lower, upper = self.belief.difference(*self._points([params, other]))
-        return float(middle), float(lower), float(upper)
+        ends = self.belief.difference(*self._points([params, other]))
+        level = float(self.predict([other])[0][0])
+        middle, lower, upper = map(float, self._possible(ends, -level))
+        return middle, lower, upper
 
     @with_own_settings
     def over_environment(self, params: Mapping[str, Any]) -> OverEnvironment:
@@ -746,8 +748,8 @@ class StudyBelief:
         z, weights = self.predicted.values()
         joint: Joint = self.belief.space  # type: ignore[assignment]
         inputs = joint.points(self._points([params]), z)[0]
-        values, lower, upper = map(self._array, self.belief.at_inputs(inputs))
-        return OverEnvironment(z.numpy(), values, lower, upper, weights.numpy())
+        ends = self._possible(self.belief.at_inputs(inputs))
+        return OverEnvironment(z.numpy(), *ends, weights.numpy())
 
     def _points(self, settings: Sequence[Mapping[str, Any]]) -> Tensor:  # (n, dx)
         if isinstance(settings, Mapping | str) or not hasattr(settings, "__len__"):
@@ -790,6 +792,12 @@ class StudyBelief:
     @property
     def _is_log(self) -> bool:
         return not self._units.is_affine
+
+    def _possible(self, ends: Ends, zero: float = 0.0) -> _Arrays:
+        """A prediction (n,) and its interval by `of_measured_sign`, given the values."""
+        possible = of_measured_sign(ends, torch.from_numpy(self.values), zero)
+        middle, lower, upper = map(self._array, possible)
+        return middle, lower, upper
 
     @staticmethod
     def _array(values: Tensor) -> np.ndarray:

@@ -138,6 +138,8 @@ class StudyTracker:
         self._values: dict[
             bytes, list[tuple[float, ...]]
         ] = {}  # that were measured, by their points
+        self._pruned: set[bytes] = set()
+        """Points of pruned trials, all of whose varying parameters are in the model."""
         self._has_said_so = False
         self._has_others = False
         """Whether a trial that was read has a varying parameter that the model has not."""
@@ -197,6 +199,9 @@ class StudyTracker:
                 if one.trial.state == TrialState.COMPLETE:
                     for key in one.configuration:
                         self._values.setdefault(key, []).append(tuple(one.trial.values))
+            is_whole = self.environment is None and not self._has_other(one.trial)
+            if one.trial.state == TrialState.PRUNED and is_whole:
+                self._pruned |= {place.key for place in one.places}
             self._measured += one.places
         while self._read_below in self._read:
             self._read.remove(self._read_below)
@@ -266,8 +271,8 @@ class StudyTracker:
     def propose(self, number: int, part: Part) -> dict[str, Any]:
         """Choose a configuration, pending under the number of its trial.
 
-        It is not one that another trial is known to measure at the same time, unless every
-        configuration that can be chosen is.
+        It is not one that another trial is known to measure at the same time, or that was pruned,
+        unless every configuration that can be chosen is.
 
         Args:
             number: Number of the trial.
@@ -278,10 +283,8 @@ class StudyTracker:
         """
         self._release(number)
         proposal = self._ask(part)
-        left = self._not_measured()
-        if self._is_taken(proposal.place, number) or (
-            self._is_noiseless and left and proposal.place.key not in left
-        ):
+        spent = any(proposal.place.is_near(one) for one in self._spent())
+        if spent or self._is_taken(proposal.place, number):
             proposal = self._pending_of(self._ask_elsewhere(proposal.query, part, number))
         return self._register(number, proposal, part)
 
@@ -381,13 +384,13 @@ class StudyTracker:
         return {key_of(self.encoding.rounded(point)) for point in listed}
 
     def _not_measured(self) -> set[bytes]:
-        """Configurations of a small space that were not measured; says once that none is left.
+        """Configurations of a small space that were not tried; says once that none is left.
 
         None where trials have further parameters: the same point is no repeated configuration.
         """
         if self._has_others:
             return set()
-        left = self._every - self._values.keys()
+        left = self._every - self._values.keys() - self._pruned
         if self._every and not left and not self._has_said_so:
             self._has_said_so = True
             again = ", for a narrower interval"
@@ -399,6 +402,17 @@ class StudyTracker:
                 ExhaustedSpace,
             )
         return left
+
+    def _spent(self) -> list[Place]:
+        """Where another trial says nothing new.
+
+        That is where one was pruned and none completed, as it would be again; without noise it is
+        wherever one was, while a small space has other configurations.
+        """
+        if self._not_measured() and self._is_noiseless:
+            return self._measured
+        spent = self._pruned - self._values.keys()
+        return [place for place in self._measured if place.key in spent]
 
     def _has_other(self, trial: FrozenTrial) -> bool:
         """Whether a trial has a varying parameter that is not in the space of the model."""
@@ -463,8 +477,7 @@ class StudyTracker:
             self.optimizer.forget(query, failed=False)
             return self.optimizer.ask(within=self._within(part))  # of the design, or at random
         taken = [p.place.point for other, p in self._pending.items() if other != number]
-        if self._is_noiseless and self._not_measured():
-            taken += [place.point for place in self._measured]
+        taken += [place.point for place in self._spent()]
         free = alternatives(self.encoding, part.box, query.point.cpu(), taken, generator)
         free = self.optimizer.safe_of(free.to(self._device))
         if attempt:

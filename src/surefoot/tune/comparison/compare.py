@@ -35,7 +35,7 @@ from surefoot.tune.comparison.paired_test import PairedTest, least_pairs
 from surefoot.tune.definition.constraint_text import beyond_text
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.display import console_of, objectives_text, show
-from surefoot.tune.estimate_text import measured_text
+from surefoot.tune.estimate_text import measured_text, setting_text
 from surefoot.tune.measuring.measured_units import declared_units, in_study_units
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.measuring.objective import Objective, usable_objective
@@ -474,4 +474,5 @@ def _with_error(run: Measurement) -> str:
 
 
 def _params(params: Mapping[str, Any], units: Units) -> str:
-    return ", ".join(f"{n}={units.of(n, value, str(value))}" for n, value in params.items())
+    texts = {n: one if isinstance(one, str) else setting_text(one) for n, one in params.items()}
+    return ", ".join(f"{n}={units.of(n, params[n], text)}" for n, text in texts.items())

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from optuna.trial import FrozenTrial, TrialState
 
-from surefoot.integrations.optuna import SearchSpace, StudyBelief
+from surefoot.integrations.optuna import SearchSpace, StudyBelief, StudyRecommendation
 from surefoot.parameters import Choice
 from surefoot.tails import TailDiagnosis, diagnose
 from surefoot.tune.definition.constraint_text import constraint_lines
@@ -68,10 +68,10 @@ def collect(state: StudyState) -> Report:
     study_file, model, measured = state.study_file, state.belief, state.measured
     best, space = state.recommendation, study_file.space
     earlier = [] if study_file.scheme.objectives else checkpoint_counts(len(measured))[:-1]
-    past = {count: state.after(count) for count in earlier}
-    for count, then in past.items():
-        state.opened.recommended[count] = then.recommendation
-    states = {**past, len(measured): state}
+    past = {count: _outlook(state.after(count)) for count in earlier}  # one belief at a time
+    for count, (then, _) in past.items():
+        state.opened.recommended[count] = then
+    outlooks = {**past, len(measured): _outlook(state)}
     predicted = intervals(*state.at_measured(model))
     fits = {
         number: (interval, float(weight), bool(outlier))
@@ -93,10 +93,10 @@ def collect(state: StudyState) -> Report:
         ),
         recommended=best.params,
         value=Interval(best.value, best.lower, best.upper),
-        history=_history(model, states),
+        history=_history(model, {count: one for count, (one, _) in outlooks.items()}),
         gain=0.0 if study_file.stop is None else study_file.stop.gain,
         confidence=0.0 if study_file.stop is None else study_file.stop.confidence,
-        left_to_gain=_left_to_gain(states),
+        left_to_gain=tuple(chance for _, left in outlooks.values() for chance in left),
         warnings=warnings_of(state, list(past)),
         slices=slices(model, best.params, space, _best_values(model, measured)),
         noise_facts=facts,
@@ -321,23 +321,22 @@ def _environment(
     )
 
 
-def _history(model: StudyBelief, states: Mapping[int, StudyState]) -> tuple[Checkpoint, ...]:
-    """The recommendations of each state, by number of measurements, and their predictions now."""
-    at = [model.trials[count - 1] for count in states]
-    bests = [state.recommendation for state in states.values()]
-    now = intervals(*model.predict([best.params for best in bests], at=at))
+def _outlook(state: StudyState) -> tuple[StudyRecommendation, tuple[float, ...]]:
+    """The recommendation, and the probability that more than the gain of `[stop]` is left."""
+    stop = state.study_file.stop
+    left = () if stop is None else (probability_left(state, stop.gain),)
+    return state.recommendation, left
+
+
+def _history(
+    model: StudyBelief, bests: Mapping[int, StudyRecommendation]
+) -> tuple[Checkpoint, ...]:
+    """Recommendations by number of measurements, and their predictions now."""
+    at = [model.trials[count - 1] for count in bests]
+    now = intervals(*model.predict([best.params for best in bests.values()], at=at))
     return tuple(
         Checkpoint(count, Interval(best.value, best.lower, best.upper), value)
-        for count, best, value in zip(states, bests, now, strict=True)
-    )
-
-
-def _left_to_gain(states: Mapping[int, StudyState]) -> tuple[float, ...]:
-    """Probability that more than the gain of `[stop]` is left, at each state."""
-    return tuple(
-        probability_left(state, state.study_file.stop.gain)
-        for state in states.values()
-        if state.study_file.stop is not None
+        for (count, best), value in zip(bests.items(), now, strict=True)
     )
 
 

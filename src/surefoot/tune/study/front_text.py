@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import warnings
@@ -12,7 +11,7 @@ from typing import Any
 
 from surefoot.integrations.optuna import Front, ParetoPoint
 from surefoot.tune.definition.study_file import StudyFile
-from surefoot.tune.estimate_text import estimate_text
+from surefoot.tune.estimate_text import estimate_text, setting_text
 from surefoot.tune.measuring.measured_units import declared_units
 from surefoot.tune.measuring.measurement import VALUE
 from surefoot.tune.measuring.quantity import sole
@@ -176,10 +175,5 @@ def point_as_json(point: ParetoPoint) -> dict[str, Any]:
 
 def _settings(params: Mapping[str, Any], units: Units) -> str:
     return ", ".join(
-        f"{name}={units.of(name, value, json.dumps(_short(value), ensure_ascii=False))}"
-        for name, value in params.items()
+        f"{name}={units.of(name, value, setting_text(value))}" for name, value in params.items()
     )
-
-
-def _short(value: Any) -> Any:
-    return float(f"{value:.5g}") if isinstance(value, float) else value

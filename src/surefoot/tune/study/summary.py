@@ -42,7 +42,6 @@ class AgainstDefaults:
         change: The recommendation's value less that one, as predicted jointly.
         lower: Lower end of the confidence interval of the change.
         upper: Upper end.
-        positive: Whether all measurements are positive, so that nothing is less by more than 100 %.
         doubtful: Constraints that the defaults do not satisfy with the confidence asked for, as
             predicted, by name.
         units: Units of the constraints by name.
@@ -53,7 +52,6 @@ class AgainstDefaults:
     change: float
     lower: float
     upper: float
-    positive: bool = False
     doubtful: Mapping[str, PredictedConstraint] = field(default_factory=dict)
     units: Mapping[str, str] = field(default_factory=dict)
 
@@ -78,10 +76,7 @@ class AgainstDefaults:
         shown = share if certain else max(map(abs, ends)) / (abs(self.value) or 1.0)
         if share > 10.0 or shown <= 0.005:  # which would be 0 %
             return f"a difference of {self.change:+.4g} ({ends[0]:+.4g} to {ends[1]:+.4g})"
-        least = -100.0 if self.positive and self.value > 0.0 else -math.inf
-        change, *shares = (
-            max(100.0 * one / abs(self.value), least) for one in (self.change, *sorted(ends))
-        )
+        change, *shares = (100.0 * one / abs(self.value) for one in (self.change, *sorted(ends)))
         return f"{change:+z.0f} % ({shares[0]:+z.0f} to {shares[1]:+z.0f} %)"
 
 
@@ -258,11 +253,10 @@ def against_defaults(state: StudyState) -> AgainstDefaults | None:
         return None
     value, best = float(belief.predict([defaults])[0][0]), state.recommendation
     change = belief.difference(best.params, defaults)
-    positive = all(trial.value is not None and trial.value > 0.0 for trial in state.measured)
     doubtful = {
         name: one
         for name, one in constraints_at(state, defaults).items()
         if one.probability < one.limit.confidence
     }
     units = study_file.units.reported
-    return AgainstDefaults(defaults, value, *change, positive, doubtful, units)
+    return AgainstDefaults(defaults, value, *change, doubtful, units)
