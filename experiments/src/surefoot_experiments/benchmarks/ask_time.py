@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from surefoot_experiments.benchmarks.fresh_process import in_fresh_process, peak_memory
-from surefoot_experiments.benchmarks.peers import METHODS, Method, Optuna
+from surefoot_experiments.benchmarks.peers import METHODS, Method, Optuna, Surefoot
 from surefoot_experiments.harness.tables import TableOutput, benchmark, ran_on
 from surefoot_experiments.harness.trial import Case, Rows, Scale, Tables, Trial
 from surefoot_experiments.problems import Problem, ackley
@@ -22,7 +22,7 @@ COMPARED = ("surefoot", "optuna-gp")
 SIZES = (0.03, 0.15, 0.5, 1.0)  # of the history, as shares of the rounds
 DIMENSION = 5
 WARM_UP = 30
-ROUNDS = 3
+ROUNDS = 5
 PACKAGES = ("surefoot", "torch", "gpytorch", "optuna")
 
 
@@ -43,7 +43,7 @@ def history(problem: Problem, count: int) -> tuple[torch.Tensor, torch.Tensor]:
 
 def tell_all(optimizer: Method, points: torch.Tensor, values: torch.Tensor) -> None:
     """Tell an optimizer measurements of points that it did not ask for."""
-    if isinstance(optimizer, Optuna):
+    if isinstance(optimizer, Optuna | Surefoot):
         optimizer.add(points, values)
         return
     for point, y in zip(points, values, strict=True):
@@ -91,8 +91,8 @@ def report(tables: Tables) -> str:
         "# Time and memory of one ask",
         "",
         f"Ackley in {DIMENSION} dimensions with Gaussian noise. `n` measurements of uniform points",
-        f"are told, then {ROUNDS} rounds are asked and told. First ask: nothing is cached. Ask:",
-        "the median of those after it. Memory: growth of the peak resident size over a process",
+        f"are told at once, then {ROUNDS} rounds are asked and told. First ask: hyperparameters are",
+        "fitted, and nothing is cached. Ask: the median of those after it. Memory: growth of the peak resident size over a process",
         f"that has asked once with {WARM_UP} measurements.",
         "",
         "Run {date} on {cores} cores, CPU, one thread. {versions}.".format(**ran_on(PACKAGES)),

@@ -146,6 +146,10 @@ class Surefoot:
         self._optimizer.tell(point if self._query is None else self._query, y)
         self._query = None
 
+    def add(self, points: Tensor, values: Tensor) -> None:
+        """Tell measurements of points (n, d) that were not asked for."""
+        self._optimizer.tell_all(points, values)
+
     def recommend(self) -> Tensor:
         return self._optimizer.recommend().point
 
