@@ -112,7 +112,7 @@ def study_file_page() -> str:
     lines = [
         "# Keys of a study file",
         "",
-        "Generated from the schema that checks study files. [How to write one](../tune.md).",
+        "Generated from the schema that checks study files. [How to write one](../study-file.md).",
         "Editors that know JSON schemas complete and check study files with",
         "[study-file.schema.json](study-file.schema.json); in Even Better TOML and Taplo by a",
         "first line `#:schema study-file.schema.json` and a copy of that file beside yours.",
