@@ -5,6 +5,7 @@ asserts what the page claims. A TOML block with a [study] is checked as a study 
 """
 
 import ast
+import io
 import os
 import re
 import shlex
@@ -16,6 +17,8 @@ from typer.testing import CliRunner
 
 from surefoot.cli import app
 from surefoot.tune import StudyFile
+from surefoot.tune.ask_tell.ask_tell import open_ask_tell
+from surefoot.tune.ask_tell.serve import serve_lines
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
@@ -68,6 +71,17 @@ def test_python_examples_end_in_an_assertion(page):
     for assertion in assertions:
         names = [node for node in ast.walk(assertion.test) if isinstance(node, ast.Name)]
         assert names, f"`{ast.unparse(assertion)}` depends on nothing that the example computes"
+
+
+def test_requests_have_the_answers_of_the_page(tmp_path):
+    page = ROOT / "docs" / "ask-tell.md"
+    study = tmp_path / "cache.toml"
+    study.write_text(blocks(page, "toml")[0][1])
+    ((_, text),) = blocks(page, "jsonl")
+    *lines, answers = [*text.splitlines(), io.StringIO()]
+    requests = io.StringIO("".join(f"{line}\n" for line in lines[::2]))
+    serve_lines(open_ask_tell(study), requests, answers)
+    assert answers.getvalue().splitlines() == lines[1::2]
 
 
 @pytest.mark.parametrize("page", having("toml", "[study]"))
