@@ -33,7 +33,7 @@ from surefoot.algorithms import (
     v_ucb,
 )
 from surefoot.estimators import LeverageTruncation
-from surefoot.widths import truncated_uniform
+from surefoot.widths import self_normalised
 
 Order = Literal["flat", "A", "m²", "t", "t²"]
 GROWTH: dict[Order, Callable[[float], float]] = {
@@ -110,6 +110,7 @@ def of(algorithm: Callable[..., sf.Optimizer], *given: Any, **parts: Any) -> Any
 ARMS = {
     "`gp_ucb`": Stated(arms, of(gp_ucb, KERNEL)),
     "`gp_ucb`, noise known": Stated(arms, of(gp_ucb, KERNEL, **PROVED)),
+    "`gp_ucb`, variance known": Stated(arms, of(gp_ucb, KERNEL, **HEAVY), numbers="t"),
     "`gp_ucb`, Fourier features": Stated(arms, partial(fourier, gp_ucb)),
     "`gp_ucb`, 64 queries pending": Stated(arms, of(gp_ucb, KERNEL), pending=64),
     "`gp_ts`": Stated(arms, of(gp_ts, KERNEL, **PROVED)),
@@ -131,9 +132,8 @@ ARMS = {
         of(
             robust_ucb,
             KERNEL,
-            policy=Guarded(bounds=BoundsOf(sf.Truncation(MOMENT), truncated_uniform(MOMENT, 2.0))),
+            policy=Guarded(bounds=BoundsOf(self_normalised(MOMENT, 2.0))),
         ),
-        calls="t",
         numbers="t",
     ),
     "`bkb`": Stated(arms, of(bkb, KERNEL, **SKETCH)),

@@ -202,7 +202,8 @@ class Belief:
             return (points.new_zeros(0).cpu(),) * 3
         with torch.no_grad():
             reported = self.reported
-            mean, lower, upper = (end.cpu() + offset for end in reported.ends(points))
+            bounds = reported.band.clipped(reported.ends(points))
+            mean, lower, upper = (end.cpu() + offset for end in bounds)
             ends = (mean, lower, upper)
             return self.estimand.interval(ends, self.scales, reported.width)
 
@@ -712,7 +713,8 @@ class Belief:
         risks = []
         for chunk in self._chunks(x):
             weights = self.weights_at(chunk)
-            risks.append(torch.stack([self.risk(one, weights) for one in self.bounds(chunk)]))
+            bounds = self.band.clipped(self.bounds(chunk))
+            risks.append(torch.stack([self.risk(one, weights) for one in bounds]))
         mean, lower, upper = torch.cat(risks, -1)
         return mean, lower, upper
 

@@ -13,7 +13,7 @@ from surefoot.estimators.estimator import Constants, Estimate
 from surefoot.regression.observations import grown
 from surefoot.regression.sample import Sample
 from surefoot.tails import Moment
-from surefoot.tails.moment import check_moment
+from surefoot.tails.moment import check_raw_moment
 from surefoot.widths.phases import Phase
 
 
@@ -64,7 +64,7 @@ class LeverageTruncation:
     delta: float = 0.1
 
     def __post_init__(self) -> None:
-        check_moment(self.moment)
+        check_raw_moment(self.moment)
         checks.probability("delta", self.delta)
 
     def threshold(self, spent: float) -> float:

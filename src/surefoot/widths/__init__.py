@@ -20,11 +20,11 @@ from surefoot.widths.heavy_tailed import (
     adaptive_nystrom,
     leverage_truncated,
     truncated,
-    truncated_uniform,
     tuning_free,
 )
 from surefoot.widths.mixture import analytic_mixture, dual_mixture, sketch_determinant
 from surefoot.widths.progress import Progress, Width
+from surefoot.widths.self_normalised import self_normalised
 
 __all__ = [
     "Progress",
@@ -37,9 +37,9 @@ __all__ = [
     "constant",
     "dual_mixture",
     "leverage_truncated",
+    "self_normalised",
     "sketch_determinant",
     "srinivas",
     "truncated",
-    "truncated_uniform",
     "tuning_free",
 ]

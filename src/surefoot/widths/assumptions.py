@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from surefoot._internal import checks, doubling
 from surefoot.tails import Moment
-from surefoot.tails.moment import check_moment
+from surefoot.tails.moment import check_raw_moment
 from surefoot.types import InvalidInput
 from surefoot.widths.progress import Progress
 
@@ -41,9 +41,13 @@ class Theorem(ABC):
         gain = 0.5 * math.log1p(rounds * prior_variance / ridge)
         return Progress(rounds, gain, 1, ridge, prior_variance=prior_variance)
 
+    def limit(self, progress: Progress) -> float:
+        """Bound on |f| by the assumptions alone, infinite where they give none."""
+        return (self.norm_bound or math.inf) * math.sqrt(progress.prior_variance)
+
     def largest_difference(self, progress: Progress, distance: float) -> float:
         """Most that f differs by between two points of this distance in the kernel."""
-        return self.norm(progress) * distance
+        return min(self.norm(progress) * distance, 2.0 * self.limit(progress))
 
     @abstractmethod
     def unit(self, progress: Progress) -> float:
@@ -107,13 +111,13 @@ class BoundedMoment(Theorem):
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        check_moment(self.moment)
+        check_raw_moment(self.moment)
         super().__post_init__()
 
     def unit(self, progress: Progress) -> float:
         """v^(1/(1+a)), which bounds |f|."""
         return float(self.moment.bound ** (1.0 / (1.0 + self.moment.alpha)))
 
-    def largest_difference(self, progress: Progress, distance: float) -> float:
+    def limit(self, progress: Progress) -> float:
         """The means of the rewards are within the unit, too."""
-        return min(super().largest_difference(progress, distance), 2.0 * self.unit(progress))
+        return min(super().limit(progress), self.unit(progress))

@@ -47,53 +47,6 @@ class truncated(BoundedMoment):  # noqa: N801
 
 
 @dataclass(frozen=True)
-class truncated_uniform(BoundedMoment):  # noqa: N801
-    r"""Narrower width of TGP-UCB, which holds in all rounds at once.
-
-    .. math:: \sqrt{B^2 + c_t^2 (\ln\det(I + K_t / \lambda) + 2 \ln(1 / \delta_t)) / \lambda}
-        + b_t \sqrt{(1 + a) / \lambda}
-
-    A reward below the threshold differs from its mean by a :math:`b_t`-sub-Gaussian number
-    (Hoeffding's lemma), where Theorem 1 has 2 b_t; the bias of truncation has a term of its own.
-    Rounds are in epochs i = 0, 1, ..., each a quarter longer in all than those before: c_t is the
-    threshold at the end of the epoch, and :math:`\delta_t = \delta / ((i + 1)(i + 2))`.
-
-    Args:
-        moment: Bound v on the raw moment of order 1 + a of the rewards.
-        norm_bound: Bound B on the RKHS norm ||f||, in reward units; None doubles it from
-            v^(1/(1+a)).
-        delta: Probability that the bounds fail in some round, in (0, 1).
-        scale: Factor on the whole width; 1 is that of the theorem.
-
-    Raises:
-        InvalidInput: For an argument out of range.
-
-    References:
-        notes/guarantees.md, Proposition 3, with the mixture of Flynn and Reeb 2024 for the noise;
-        Chowdhury and Gopalan 2019 (heavy-tailed payoffs), Theorem 1, for the thresholds.
-
-    Example:
-        >>> progress = Progress(round=100, information_gain=12.5, dimension=20, ridge=1.0)
-        >>> truncated_uniform(Moment(alpha=1.0, bound=2.0), norm_bound=1.0)(progress)
-        35.975...
-    """
-
-    def of_theorem(self, progress: Progress) -> float:
-        norm = self.norm(progress)
-        if progress.round == 0:
-            return norm
-        epoch, end = 0, 1
-        while end < progress.round:  # the rounds of an epoch end at ceil(1.25^i)
-            epoch, end = epoch + 1, math.ceil(1.25 ** (epoch + 1))
-        delta = self.delta / ((epoch + 1) * (epoch + 2))
-        spread = 2.0 * progress.information_gain + 2.0 * math.log(1.0 / delta)
-        noise = _pull_threshold(self.moment, end) * math.sqrt(spread / progress.ridge)
-        bias = math.sqrt((1.0 + self.moment.alpha) / progress.ridge)
-        bias *= _pull_threshold(self.moment, progress.round)
-        return math.hypot(norm, noise) + bias
-
-
-@dataclass(frozen=True)
 class leverage_truncated(BoundedMoment):  # noqa: N801
     """Width of `LeverageTruncation`, for rewards with a bounded moment of order 1 + a.
 
