@@ -15,6 +15,7 @@ from surefoot._internal.brief import brief
 from surefoot._internal.estimands import ESTIMANDS, Estimand
 from surefoot._internal.html import as_html
 from surefoot._internal.process_settings import with_own_settings
+from surefoot.beliefs import certificate as certificates
 from surefoot.beliefs import gains
 from surefoot.beliefs.band import Band, BandEnds
 from surefoot.beliefs.constraints import NO_CONSTRAINTS, ConstraintBeliefs
@@ -35,7 +36,7 @@ from surefoot.spaces.finite_environment import NO_ENVIRONMENT, WeightFunction
 from surefoot.spaces.listed_designs import Designs, located_designs, named_rows, rows_of
 from surefoot.spaces.locations import Location
 from surefoot.spaces.pending import PendingQueries
-from surefoot.types import InvalidInput
+from surefoot.types import Certificate, InvalidInput
 
 if TYPE_CHECKING:
     from surefoot.beliefs.outcome import OutcomeBelief
@@ -345,6 +346,26 @@ class Belief:
             Wilson 2024, "Stopping Bayesian optimization with probabilistic regret bounds".
         """
         return gains.largest(self, self._located([over]))
+
+    @with_own_settings
+    def certificate(
+        self, delta: float | None = None, *, design: Designs | None = None
+    ) -> Certificate:
+        """What is proved of a design: a lower bound of its value, and how far it is from the best.
+
+        Args:
+            delta: Probability that it is false; by default that of the width.
+            design: The design (dx,); by default that of the largest lower bound.
+
+        Returns:
+            The certificate, in reward units; on a `Joint` space, of the risk.
+
+        Raises:
+            InvalidInput: If something that the proof needs is not assumed, such as a norm bound,
+                or the kernel is fitted; and if the space has no such design.
+        """
+        at = None if design is None else self._located([design])[0]
+        return certificates.certificate(self, delta, at)
 
     @with_own_settings
     def feasibility(self, designs: Designs) -> Tensor:

@@ -80,6 +80,16 @@ class SelfNormalised:
         noise = (solved @ self.root.to(features)).square().sum(-1)
         return means, bias + noise.clamp_min(_TINY).sqrt()
 
+    def excess(self, points: Tensor, row: int) -> Tensor:
+        """Most by which f at points (n, d) is larger than at one of them (n,).
+
+        It is less than the difference of their bounds, in which what they share counts twice.
+        """
+        features = self.embedding(points)
+        left = self.embedding.residual(points, features).clamp_min(0.0).sqrt()
+        means, reaches = self.of_features(features - features[row], (left + left[row]).square())
+        return (means + reaches).amin(0)
+
     @classmethod
     def of(
         cls,

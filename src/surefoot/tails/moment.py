@@ -62,6 +62,12 @@ class Moment:
             )
         checks.choice("center", self.center, "zero", "mean")
 
+    @property
+    def statement(self) -> str:
+        """The assumption as a formula."""
+        about = "y" if self.center == "zero" else "y - f(x)"
+        return f"E|{about}|^{1.0 + self.alpha:g} is at most {self.bound:g} at every x"
+
     @classmethod
     def estimate(cls, y: ArrayLike) -> Moment:
         """Estimate a moment from a sample; there is no guarantee that it holds.

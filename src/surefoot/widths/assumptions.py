@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 from surefoot._internal import checks, doubling
 from surefoot.tails import Moment
@@ -22,6 +23,9 @@ class Theorem(ABC):
     delta: float
     scale: float
     horizon: int | None = None  # number of rounds, where the theorem has one
+    unproved: ClassVar[str] = ""  # why the bounds are not proved for all rounds at once
+    estimator: ClassVar[str] = "LeastSquares"
+    exact: ClassVar[bool] = False  # whether features must represent the kernel
 
     def __post_init__(self) -> None:
         if self.norm_bound is not None:
@@ -49,6 +53,19 @@ class Theorem(ABC):
         """Most that f differs by between two points of this distance in the kernel."""
         return min(self.norm(progress) * distance, 2.0 * self.limit(progress))
 
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the bounds rest on."""
+        return (
+            self.of_noise,
+            f"the norm of f in the RKHS of the kernel is at most {self.norm_bound:g}",
+        )
+
+    @property
+    @abstractmethod
+    def of_noise(self) -> str:
+        """What is assumed of the noise."""
+
     @abstractmethod
     def unit(self, progress: Progress) -> float:
         """The norm bound that doubling starts from, in reward units."""
@@ -73,6 +90,10 @@ class SubGaussian(Theorem):
             raise InvalidInput(
                 "`noise` is 0, so `norm_bound` cannot start from it: pass a `norm_bound`."
             )
+
+    @property
+    def of_noise(self) -> str:
+        return f"the noise is {self.noise:g}-sub-Gaussian"
 
     def unit(self, progress: Progress) -> float:
         """R."""
@@ -113,6 +134,10 @@ class BoundedMoment(Theorem):
     def __post_init__(self) -> None:
         check_raw_moment(self.moment)
         super().__post_init__()
+
+    @property
+    def of_noise(self) -> str:
+        return self.moment.statement
 
     def unit(self, progress: Progress) -> float:
         """v^(1/(1+a)), which bounds |f|."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from surefoot._internal import checks, doubling
 from surefoot.tails import Moment
@@ -40,6 +41,8 @@ class truncated(BoundedMoment):  # noqa: N801
         73.99...
     """
 
+    unproved: ClassVar[str] = "Theorem 1 holds in each round by itself"
+
     def of_theorem(self, progress: Progress) -> float:
         spread = 2.0 * progress.information_gain + 2.0 * math.log(1.0 / self.delta)
         bound = _pull_threshold(self.moment, progress.round)
@@ -72,6 +75,9 @@ class leverage_truncated(BoundedMoment):  # noqa: N801
         >>> leverage_truncated(Moment(alpha=1.0, bound=2.0), norm_bound=1.0)(progress)
         17.155...
     """
+
+    estimator: ClassVar[str] = "LeverageTruncation"
+    exact: ClassVar[bool] = True
 
     def of_theorem(self, progress: Progress) -> float:
         norm = self.norm(progress)
@@ -118,6 +124,7 @@ class adaptive_fourier(BoundedMoment):  # noqa: N801
         91.85...
     """
 
+    unproved: ClassVar[str] = "the proof is for arms that do not depend on the rewards"
     horizon: int | None = None
 
     def __post_init__(self) -> None:
@@ -163,6 +170,7 @@ class adaptive_nystrom(BoundedMoment):  # noqa: N801
         95.32...
     """
 
+    unproved: ClassVar[str] = "the proof is for arms that do not depend on the rewards"
     horizon: int | None = None
     accuracy: float = 0.1
 
@@ -215,6 +223,7 @@ class tuning_free(Theorem):  # noqa: N801
         75.3...
     """
 
+    unproved: ClassVar[str] = "no theorem has its constants"
     norm_bound: float | None = None
     delta: float = 0.1
     tail: float = 2.0
@@ -224,6 +233,10 @@ class tuning_free(Theorem):  # noqa: N801
         super().__post_init__()
         if checks.positive("tail", self.tail) < 1.0:
             raise InvalidInput(f"`tail` is {checks.shown(self.tail)}, expected at least 1.")
+
+    @property
+    def of_noise(self) -> str:
+        return "the tails of the rewards are regular"
 
     def unit(self, progress: Progress) -> float:
         """b_t sqrt(L_t)."""

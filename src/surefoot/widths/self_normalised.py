@@ -91,6 +91,10 @@ class self_normalised(Theorem):  # noqa: N801
             checks.positive("shifts", shift)
         checks.positive("mixture", self.mixture)
 
+    @property
+    def of_noise(self) -> str:
+        return self.moment.statement
+
     def unit(self, progress: Progress) -> float:
         """The root of v, which bounds |f| where the moment is about zero."""
         return math.sqrt(self.moment.bound)
