@@ -28,19 +28,11 @@ def known(make: Any, space: Any = ARMS, **settings: Any) -> Callable[..., Any]:
     return lambda _, noise, **more: make(space, KERNEL, noise=noise, **options | more)
 
 
-def composed(moment: sf.Moment, _: float, scale: float = 1.0) -> sf.Optimizer:
-    """A run of one's own parts."""
-    estimator = sf.estimators.LeverageTruncation(moment)
-    width = widths.leverage_truncated(moment, 2.0, scale=scale)
-    return sf.Optimizer(ARMS, KERNEL, estimator=estimator, width=width)
-
-
 RUNS = {
     "tgp": heavy(algorithms.tgp_ucb),
     "tgp, unknown norm": heavy(algorithms.tgp_ucb, norm_bound=None),
     "ata": heavy(algorithms.ata_gp_ucb),
     "ata, nystrom": heavy(algorithms.ata_gp_ucb, features="nystrom"),
-    "own parts": composed,
     "gp_ucb": known(algorithms.gp_ucb),
     "gp_ts": known(algorithms.gp_ts),
     "bkb": known(algorithms.bkb, oversampling=5.0),

@@ -283,7 +283,7 @@ def test_rewards_with_standard_errors_are_weighted(space: Any, ridge: float, dua
 
     w = ridge / (ridge + SEMS**2)
     R = max(NOISE, ridge**0.5)  # at least that of any w (NOISE^2 + SEMS^2)
-    assert R**2 >= max(w * (NOISE**2 + SEMS**2))
+    assert max(w * (NOISE**2 + SEMS**2)) <= R**2
     k = np.exp(-((GRID[TOLD][:, None] - GRID[None]) ** 2).sum(-1) / (2 * SCALE**2))
     weighted, y = np.sqrt(w)[:, None] * k, np.sqrt(w) * REWARDS
     K = weighted[:, TOLD] * np.sqrt(w)

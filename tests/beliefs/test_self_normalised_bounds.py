@@ -223,7 +223,6 @@ class TestRefusals:
         [
             sf.Truncation,
             sf.AdaptiveTruncation,
-            sf.estimators.LeverageTruncation,
             sf.widths.truncated,
         ],
     )

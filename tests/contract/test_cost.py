@@ -32,7 +32,6 @@ from surefoot.algorithms import (
     tuning_free_gp_ucb,
     v_ucb,
 )
-from surefoot.estimators import LeverageTruncation
 from surefoot.widths import self_normalised
 
 Order = Literal["flat", "A", "m²", "t", "t²"]
@@ -122,9 +121,6 @@ ARMS = {
         start=500,
     ),
     "`tuning_free_gp_ucb`": Stated(arms, of(tuning_free_gp_ucb, KERNEL), numbers="t"),
-    "`LeverageTruncation`": Stated(
-        arms, of(sf.Optimizer, KERNEL, estimator=LeverageTruncation(MOMENT)), numbers="t"
-    ),
     "`StudentT`": Stated(arms, of(sf.Optimizer, KERNEL, estimator=sf.StudentT()), start=4_000),
     "`robust_ucb`": Stated(arms, of(robust_ucb, KERNEL), start=4_000),
     "`robust_ucb`, guarded by `BoundsOf`": Stated(

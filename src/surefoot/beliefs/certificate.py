@@ -39,7 +39,7 @@ def missing(belief: Belief) -> str:
         "the kernel is fitted to the rewards, or these are standardised: pass a kernel": not (
             model.hyperparameters.lasting and outcome.fitted.units.is_identity
         ),
-        f"{name} is for `{theorem.estimator}`, not `{estimator}`": estimator != theorem.estimator,
+        f"{name} is for `LeastSquares`, not `{estimator}`": estimator != "LeastSquares",
         "the features approximate the kernel, with an error that no bound includes: pass "
         "`Exact()` or `Nystrom(...)`": isinstance(
             model.features, QuadratureFourier | RandomFourier

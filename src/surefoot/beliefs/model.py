@@ -417,7 +417,6 @@ class Regressor:
             effective_dimension=partial(self._effective_dimension, posterior, observations),
             prior_variance=self.constants.prior_variance,
             threshold=estimate.threshold,
-            spent=estimate.spent,
             unexplained=cache(partial(unexplained, sample, self.constants.prior_variance)),
             misfit=cache(partial(misfit, sample)),
             weighted_noise=sample.weighted_noise,

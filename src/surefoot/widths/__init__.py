@@ -18,7 +18,6 @@ from surefoot.widths.gaussian import bkb, chowdhury_gopalan, constant, srinivas
 from surefoot.widths.heavy_tailed import (
     adaptive_fourier,
     adaptive_nystrom,
-    leverage_truncated,
     truncated,
     tuning_free,
 )
@@ -36,7 +35,6 @@ __all__ = [
     "chowdhury_gopalan",
     "constant",
     "dual_mixture",
-    "leverage_truncated",
     "self_normalised",
     "sketch_determinant",
     "srinivas",

@@ -24,7 +24,6 @@ class Theorem(ABC):
     scale: float
     horizon: int | None = None  # number of rounds, where the theorem has one
     unproved: ClassVar[str] = ""  # why the bounds are not proved for all rounds at once
-    estimator: ClassVar[str] = "LeastSquares"
     exact: ClassVar[bool] = False  # whether features must represent the kernel
 
     def __post_init__(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 from surefoot._internal import checks, doubling
@@ -11,7 +11,6 @@ from surefoot.tails import Moment
 from surefoot.types import InvalidInput
 from surefoot.widths.assumptions import BoundedMoment, Theorem
 from surefoot.widths.gaussian import projected
-from surefoot.widths.phases import Phase
 from surefoot.widths.progress import Progress
 
 
@@ -47,49 +46,6 @@ class truncated(BoundedMoment):  # noqa: N801
         spread = 2.0 * progress.information_gain + 2.0 * math.log(1.0 / self.delta)
         bound = _pull_threshold(self.moment, progress.round)
         return self.norm(progress) + 3.0 / math.sqrt(progress.ridge) * bound * math.sqrt(spread)
-
-
-@dataclass(frozen=True)
-class leverage_truncated(BoundedMoment):  # noqa: N801
-    """Width of `LeverageTruncation`, for rewards with a bounded moment of order 1 + a.
-
-    Of the order of that of Lemma 1 of Chowdhury and Gopalan 2019, with the information gain in
-    place of the number of features, and proved for arms that depend on the rewards, and for any
-    kernel. The constants are those of the proof.
-
-    Args:
-        moment: Bound v on the raw moment of order 1 + a of the rewards.
-        norm_bound: Bound B on the RKHS norm ||f||, in reward units; None doubles it from
-            v^(1/(1+a)).
-        delta: Probability that the bounds fail in some round, in (0, 1); that of the estimator.
-        scale: Factor on the whole width; 1 is that of the theorem.
-
-    Raises:
-        InvalidInput: For an argument out of range.
-
-    References:
-        notes/guarantees.md, Proposition 4.
-
-    Example:
-        >>> progress = Progress(1, information_gain=0.3, dimension=20, ridge=1.0, spent=1.0)
-        >>> leverage_truncated(Moment(alpha=1.0, bound=2.0), norm_bound=1.0)(progress)
-        17.155...
-    """
-
-    estimator: ClassVar[str] = "LeverageTruncation"
-    exact: ClassVar[bool] = True
-
-    def of_theorem(self, progress: Progress) -> float:
-        norm = self.norm(progress)
-        if progress.round == 0:
-            return norm
-        phase = Phase.of(self.moment, self.delta, progress.spent)
-        return norm + phase.deviation / math.sqrt(progress.ridge)
-
-    def at_one_point(self, rounds: int, prior_variance: float, ridge: float) -> Progress:
-        power, noise = 0.5 * (1.0 + self.moment.alpha), ridge / prior_variance
-        spent = sum((1.0 / (t + noise)) ** power for t in range(1, rounds + 1))
-        return replace(super().at_one_point(rounds, prior_variance, ridge), spent=spent)
 
 
 @dataclass(frozen=True)

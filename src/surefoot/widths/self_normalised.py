@@ -83,8 +83,8 @@ class self_normalised(Theorem):  # noqa: N801
         super().__post_init__()
         if self.moment.alpha != 1.0:
             raise InvalidInput(
-                f"`moment` has alpha = {self.moment.alpha!r}, expected 1, a finite variance: pass "
-                "`widths.leverage_truncated` with its estimator, which needs less."
+                f"`moment` has alpha = {self.moment.alpha!r}, expected 1, a finite variance: use "
+                "`tgp_ucb`, which needs less."
             )
         object.__setattr__(self, "shifts", tuple(self.shifts))
         for shift in self.shifts:
