@@ -122,8 +122,8 @@ def as_published(tables: Tables, points: Mapping[str, Mapping[int, float]]) -> l
             Check(
                 f"{name} ends at the published {published[last]:.3g}",
                 enough and abs(mean - published[last]) <= _ERRORS * 2.0**0.5 * error,
-                f"{mean:.3g}{spread}, {100.0 * away[-1]:.2g} % away; of the {len(rounds)} published "
-                "points at most "
+                f"{mean:.3g}{spread}, {100.0 * away[-1]:.2g} % away; of the {len(rounds)} "
+                "published points at most "
                 f"{100.0 * away[worst]:.2g} % away, in round {rounds[worst]:,}",
                 enough,
             )
