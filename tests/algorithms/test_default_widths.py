@@ -71,6 +71,30 @@ def test_a_moment_gives_bounds_without_truncation(center):
             sf.algorithms.gp_ucb(ARMS, KERNEL, moment=moment, **given)
 
 
+def test_a_choice_that_is_certified_is_that_of_the_heuristic():
+    """Early, when the bounds separate nothing, and are no multiple of a deviation."""
+    given = {"norm_bound": 2.0, "moment": sf.Moment(1.0, 1.0, "mean")}
+    guarded = sf.algorithms.gp_ucb(ARMS, KERNEL, choose="guarded", **given)
+    alone, points, differ = sf.algorithms.gp_ucb(ARMS, KERNEL, **given), ARMS.points, 0
+    guarded.tell(15, 0.0), alone.tell(15, 0.0)
+    for round_ in range(12):
+        belief = guarded.belief()
+        narrow = belief.of_width(min(belief.width, srinivas()(belief.outcome.progress)))
+        arm = guarded.ask().arm
+        assert arm == int(narrow.band.bound(points, 1.0).argmax())
+        query = alone.ask()
+        differ += arm != query.arm
+        alone.forget(query, failed=False)
+        for one in (guarded, alone):
+            one.tell(arm, float(np.sin(6.0 * arm / 29)) + 0.3 * (-1) ** round_)
+    assert differ > 0
+
+
+def test_noise_of_size_0_is_known():
+    exact = {"noise": 0.0, "norm_bound": 2.0, "choose": "guarded"}
+    assert isinstance(sf.algorithms.gp_ucb(ARMS, KERNEL, **exact).policy, Guarded)
+
+
 def test_bkb_has_its_own_width_and_the_narrowest_bounds_where_they_guard():
     known = {"noise": 0.1, "norm_bound": 2.0, "oversampling": 5.0}
     for given in ({}, {"estimator": sf.Huber()}):

@@ -111,6 +111,20 @@ def test_bounds_have_the_unit_of_the_rewards() -> None:
         np.testing.assert_allclose(8.0 * one, other, rtol=1e-12)
 
 
+def test_standardised_rewards_have_bounds_in_their_own_units() -> None:
+    given = sf.hyperparameters.GivenHyperparameters(KERNEL, 1.0, True)
+    optimizer = sf.Optimizer(sf.Arms(GRID), given, width=width())
+    arms, y = rewards(40)
+    optimizer.tell_all(arms.tolist(), 30.0 + y)
+    belief = optimizer.belief()
+    units = belief.hyperparameters.units
+    plain = sf.Optimizer(sf.Arms(GRID), KERNEL, width=width(), ridge=1.0)
+    plain.tell_all(arms.tolist(), units.transform(torch.from_numpy(30.0 + y)))
+    expected = plain.belief().ends(plain.space.points)
+    for ours, theirs in zip(belief.ends(optimizer.space.points), expected, strict=True):
+        np.testing.assert_allclose(ours, units.center + units.scale * theirs, rtol=1e-9)
+
+
 def test_half_the_scale_is_half_the_distance_from_the_mean() -> None:
     optimizer = told(40)
     mean, lower, upper = optimizer.belief().ends(optimizer.space.points)

@@ -94,7 +94,7 @@ def gp_ucb(
         features=Exact() if features is None else features,
         estimator=LeastSquares(),
         width=bounds_or_heuristic(width, scale, kernel, noise, norm_bound, delta, moment),
-        policy=optimism(choose, proved=bool(noise or moment), delta=delta),
+        policy=optimism(choose, proved=noise is not None or moment is not None, delta=delta),
         ridge=ridge,
         seed=seed,
     )

@@ -154,6 +154,13 @@ class Band:
         """Mean and bounds at points (n, d), differentiable."""
         return self.shape.ends(self.predictive, self.width, points)
 
+    def of_width(self, width: float) -> Band:
+        """The band with mean +- width * deviation, within those of others."""
+        shape = self.shape
+        if isinstance(shape, Intersection):
+            shape = replace(shape, alone=False)
+        return replace(self, width=width, shape=shape)
+
     def clipped(self, ends: Sequence[Tensor]) -> BandEnds:
         """Mean and bounds (...) within what is assumed of the function.
 

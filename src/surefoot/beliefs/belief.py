@@ -497,7 +497,7 @@ class Belief:
 
     def of_width(self, width: float) -> Belief:
         """The belief whose bounds have another width."""
-        return replace(self, band=replace(self.band, width=width))
+        return replace(self, band=self.band.of_width(width))
 
     def of_estimand(self, name: Estimand) -> Belief:
         """The belief that reports another estimand, "location", "median" or "mean"."""

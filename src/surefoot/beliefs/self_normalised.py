@@ -12,7 +12,9 @@ from torch import Tensor
 from surefoot._internal.linalg import cholesky
 from surefoot._internal.user_warnings import warn
 from surefoot.regression.embedding import Embedding
+from surefoot.regression.products import AT_ONCE
 from surefoot.regression.sample import Sample
+from surefoot.regression.units import RewardUnits
 from surefoot.widths import Progress, self_normalised
 
 _TINY = 1e-300  # variance, below which a root has no derivative
@@ -51,6 +53,7 @@ class SelfNormalised:
         norm: Bound on the norm of f.
         missing: tr(K - K~) of the pulls, K~ the kernel matrix of the features.
         root: (m, m), with root root' = (rho I + W) times the squared radius.
+        units: Prior mean and output scale.
     """
 
     embedding: Embedding
@@ -61,14 +64,16 @@ class SelfNormalised:
     norm: float
     missing: float
     root: Tensor
+    units: RewardUnits
 
     def band(self, points: Tensor) -> tuple[Tensor, Tensor]:
-        """Means and reaches (s, n) at points (n, d)."""
-        features = self.embedding(points)
-        return self.of_features(features, self.embedding.residual(points, features))
+        """Means and reaches (s, n) at points (n, d), in reward units."""
+        features, units = self.embedding(points), self.units
+        means, reaches = self.of_features(features, self.embedding.residual(points, features))
+        return units.center + units.scale * means, units.scale * reaches
 
     def of_features(self, features: Tensor, residual: Tensor) -> tuple[Tensor, Tensor]:
-        """The same from features (n, m) and what they leave of the prior variance (n,)."""
+        """The same, in units of the model, from features (n, m) and what these leave out (n,)."""
         rotated, filters = features @ self.vectors.to(features), self.filters.to(features)
         values = self.values.to(features)
         means = self.coefficients.to(features) @ rotated.T
@@ -88,7 +93,7 @@ class SelfNormalised:
         features = self.embedding(points)
         left = self.embedding.residual(points, features).clamp_min(0.0).sqrt()
         means, reaches = self.of_features(features - features[row], (left + left[row]).square())
-        return (means + reaches).amin(0)
+        return self.units.scale * (means + reaches).amin(0)
 
     @classmethod
     def of(
@@ -110,13 +115,14 @@ class SelfNormalised:
         """
         counts, features, rho = sample.counts, sample.features, rule.rho(progress)
         eye = torch.eye(features.shape[1], dtype=features.dtype, device=features.device)
-        values, vectors = torch.linalg.eigh(sample.products.gram(features, counts))
+        values, vectors = torch.linalg.eigh(sample.factor.gram - sample.factor.ridge * eye)
         values = values.clamp_min(0.0)
         ridges = features.new_tensor(rule.ridges(progress)).unsqueeze(-1)
         filters = values / (values * (values + ridges) + ridges * (rho / rule.moment.bound))
         theta = filters * (sample.moments(sample.sums) @ vectors)
         norm, missing = rule.norm(progress), float(counts @ residual)
-        known = cls(embedding, vectors, values, filters, theta, norm, missing, eye)
+        units = sample.units
+        known = cls(embedding, vectors, values, filters, theta, norm, missing, eye, units)
         means = sample.sums / counts
         squares = (sample.totals(sample.rewards.square()) - counts * means.square()).clamp_min(0.0)
         most = norm * (residual + features.square().sum(-1)).sqrt()
@@ -125,7 +131,7 @@ class SelfNormalised:
         while True:
             weights = rule.spread(counts, means, squares, lower, upper)
             before, total = total, float(weights.sum())
-            mixed = rho * eye + sample.products.gram(features, weights)
+            mixed = rho * eye + AT_ONCE.gram(features, weights)
             root = cholesky(mixed)
             log_det = float((root.diagonal().square() / rho).log().sum() + weights @ residual / rho)
             radius = math.sqrt(log_det + 2.0 * math.log(1.0 / rule.delta))
