@@ -65,7 +65,7 @@ def test_a_moment_gives_bounds_without_truncation(center):
     assert width_of(optimizer) == self_normalised(moment, 2.0, 0.05)
     assert optimizer.policy == ScorePolicy()
     guarded = sf.algorithms.gp_ucb(ARMS, KERNEL, moment=moment, choose="guarded")
-    assert guarded.policy == Guarded(ScorePolicy())
+    assert guarded.policy == Guarded(ScorePolicy(), slack=4.0)
     for given in ({"noise": 0.1}, {"width": srinivas()}):
         with pytest.raises(sf.InvalidInput, match="`moment` and `noise` or `width`"):
             sf.algorithms.gp_ucb(ARMS, KERNEL, moment=moment, **given)

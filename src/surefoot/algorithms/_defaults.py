@@ -73,7 +73,9 @@ def bounds_or_heuristic(
     return dual_mixture(norm_bound, noise, delta, scale)  # type: ignore[arg-type]
 
 
-def optimism(choose: Choose, *, proved: bool, delta: float, lacing: Lacing = "prob") -> Policy:
+def optimism(
+    choose: Choose, *, proved: bool, delta: float, lacing: Lacing = "prob", slack: float = 9.0
+) -> Policy:
     """The upper confidence bound, or a narrower one that the bounds of the run guard."""
     checks.choice("choose", choose, "literal", "guarded")
     policy = ScorePolicy(lacing=lacing)
@@ -84,7 +86,7 @@ def optimism(choose: Choose, *, proved: bool, delta: float, lacing: Lacing = "pr
             "`choose` is 'guarded', which needs bounds with a proof, of least squares and the "
             "default policy: pass `noise`, and no `width`, `estimator` or `policy`."
         )
-    return Guarded(policy, heuristic=srinivas(delta), lacing=lacing)
+    return Guarded(policy, slack, srinivas(delta), lacing)
 
 
 def placed(space: _Space, device: str | torch.device) -> _Space:
