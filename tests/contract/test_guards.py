@@ -78,6 +78,6 @@ def test_it_refuses_what_is_known_to_be_bad(name: str) -> None:
     refused = {kind: played(name, Plays(rule)) for kind, rule in POLICIES.items()}
     assert refused["worst"] > ROUNDS / 2
     assert refused["fixed"] > ROUNDS / 6
-    assert refused["greedy"] <= 1  # which is at the maximum
-    assert refused["uniform"] <= ROUNDS / 6  # of which most rounds are worth their measurement
+    for kind in ("greedy", "uniform"):  # most of whose rounds are worth their measurement
+        assert refused[kind] <= ROUNDS / 6
     assert refused["heuristic"] == 0
