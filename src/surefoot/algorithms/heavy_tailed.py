@@ -169,7 +169,7 @@ def ata_gp_ucb(
         >>> kernel, moment = sf.kernels.squared_exponential(0.2), sf.Moment(alpha=1.0, bound=4.0)
         >>> optimizer = sf.algorithms.ata_gp_ucb(space, kernel, moment=moment, horizon=1000)
         >>> optimizer.tell(0, 0.5).dimension
-        32
+        64
     """
     _require_bounded(kernel, space)
     checks.choice("features", features, "fourier", "nystrom", "exact")
