@@ -49,6 +49,7 @@ SEARCH = 2.0  # the same in a box, where a search takes as many steps as it need
 KERNEL = sf.kernels.squared_exponential(0.2)
 SMOOTH = sf.kernels.squared_exponential(0.4)
 MOMENT = sf.Moment(1.0, 4.0)
+SMALL: dict[str, Any] = {"features": "nystrom", "oversampling": 4.0, "root": "cholesky"}
 HEAVY: dict[str, Any] = {"moment": MOMENT, "norm_bound": 1.0}
 PROVED: dict[str, Any] = {"noise": 0.3, "norm_bound": 1.0}
 SKETCH: dict[str, Any] = {"ridge": 0.1, "oversampling": 2.0, **PROVED}
@@ -115,9 +116,9 @@ ARMS = {
     "`gp_ts`": Stated(arms, of(gp_ts, KERNEL, **PROVED)),
     "`tgp_ucb`": Stated(arms, of(tgp_ucb, KERNEL, **HEAVY)),
     "`ata_gp_ucb`": Stated(arms, of(ata_gp_ucb, KERNEL, horizon=10**5, **HEAVY)),
-    "`ata_gp_ucb`, Nyström": Stated(
+    "`ata_gp_ucb`, Nyström, q = 4": Stated(
         arms,
-        of(ata_gp_ucb, KERNEL, horizon=10**5, features="nystrom", **HEAVY),
+        of(ata_gp_ucb, KERNEL, horizon=10**5, **SMALL, **HEAVY),
         start=500,
     ),
     "`tuning_free_gp_ucb`": Stated(arms, of(tuning_free_gp_ucb, KERNEL), numbers="t"),
@@ -132,7 +133,8 @@ ARMS = {
         ),
         numbers="t",
     ),
-    "`bkb`": Stated(arms, of(bkb, KERNEL, **SKETCH)),
+    "`bkb`": Stated(arms, of(bkb, KERNEL, **SKETCH | {"oversampling": 20.0})),
+    "`bkb`, guarded": Stated(arms, of(bkb, KERNEL, choose="guarded", **SKETCH)),
     "`bkb`, 8 queries pending": Stated(arms, of(bkb, KERNEL, **SKETCH), pending=8),
     "`bbkb`": Stated(arms, of(bbkb, KERNEL, **SKETCH)),
     "`v_ucb`": Stated(joint, of(v_ucb, SMOOTH, **RISK)),
