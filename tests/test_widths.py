@@ -32,7 +32,6 @@ OF_NORM: dict[str, tuple[Callable[[float | None], Any], float]] = {
     "chowdhury_gopalan": (lambda b: widths.chowdhury_gopalan(b, NOISE), NOISE),
     "bkb": (lambda b: widths.bkb(b, NOISE), NOISE),
     "truncated": (lambda b: widths.truncated(MOMENT, b), UNIT),
-    "truncated_uniform": (lambda b: widths.truncated_uniform(MOMENT, b), UNIT),
     "analytic_mixture": (lambda b: widths.analytic_mixture(b, NOISE), NOISE),
     "dual_mixture": (lambda b: widths.dual_mixture(b, NOISE), NOISE),
     "sketch_determinant": (lambda b: widths.sketch_determinant(b, NOISE), NOISE),
@@ -74,15 +73,6 @@ class TestFormulas:
     ) -> None:
         ours = widths.truncated(sf.Moment(a, v), B, d, s)
         expected = heavy_tails.truncation_width(B, v, a, d, lam, t, 2 * gain)
-        progress = after(t, information_gain=gain, ridge=lam)
-        assert ours(progress) == pytest.approx(s * expected, rel=1e-12)
-
-    @given(positive, positive, alphas, positive, rounds, gains, shares, scales)
-    def test_truncated_uniform(
-        self, B: float, v: float, a: float, lam: float, t: int, gain: float, d: float, s: float
-    ) -> None:
-        ours = widths.truncated_uniform(sf.Moment(a, v), B, d, s)
-        expected = heavy_tails.uniform_truncation_width(gain, v, a, B, lam, d, t)
         progress = after(t, information_gain=gain, ridge=lam)
         assert ours(progress) == pytest.approx(s * expected, rel=1e-12)
 
@@ -334,7 +324,6 @@ class TestBadInput:
             lambda: widths.bkb(1.0, 1.0, delta=value),
             lambda: widths.bkb(1.0, 1.0, accuracy=value),
             lambda: widths.truncated(MOMENT, 1.0, value),
-            lambda: widths.truncated_uniform(MOMENT, 1.0, value),
             lambda: widths.dual_mixture(1.0, 1.0, value),
             lambda: widths.sketch_determinant(1.0, 1.0, value),
             lambda: widths.adaptive_fourier(MOMENT, 1.0, value),

@@ -213,6 +213,50 @@ class Info:
 
 
 @dataclass(frozen=True, eq=False)
+class Certificate:
+    """A proved statement about a design: how good it is, and how far from the best at most.
+
+    All of it is true with probability 1 - `delta`, at all rounds of a run at once, if the
+    assumptions hold. It is of the function, or of a risk of it, without noise.
+
+    Args:
+        design: The design (dx,).
+        arm: Its index in `Arms`, None in a `Box`.
+        lower: Lower bound of its value, in reward units.
+        upper: Upper bound of the value of every design.
+        within: Most that the best design is better by.
+        delta: Probability that the statement is false, at most.
+        assumptions: What it rests on.
+        risk: The risk that it is of, empty without an environment.
+
+    Example:
+        >>> import surefoot as sf
+        >>> arms, kernel = sf.Arms([[0.0], [0.5], [1.0]]), sf.kernels.squared_exponential(0.2)
+        >>> optimizer = sf.algorithms.gp_ucb(arms, kernel, noise=0.1, norm_bound=2.0, ridge=0.01)
+        >>> info = optimizer.tell_all([0, 1, 2] * 20, [0.0, 1.0, 0.5] * 20)
+        >>> print(optimizer.belief().certificate())
+        f at [0.5] is at least 0.874 and within 0 of the best, with probability 0.9, if the ...
+    """
+
+    design: Tensor
+    arm: int | None
+    lower: float
+    upper: float
+    within: float
+    delta: float
+    assumptions: tuple[str, ...]
+    risk: str = ""
+
+    def __str__(self) -> str:
+        name = f"{self.risk} of f" if self.risk else "f"
+        return (
+            f"{name} at {self.design.tolist()} is at least {self.lower:.3g} and within "
+            f"{self.within:.3g} of the best, with probability {1.0 - self.delta:g}, if "
+            f"{', '.join(self.assumptions)}"
+        )
+
+
+@dataclass(frozen=True, eq=False)
 class Recommendation:
     """Recommended point, with the predicted value and an interval.
 
@@ -228,6 +272,7 @@ class Recommendation:
         params: Configuration of `point`, as values by parameter name, on a `parameters.Space`;
             empty otherwise.
         unmeasured: Declared constraints without a value, of which nothing is known.
+        certificate: What is proved of the point, if all that it needs is assumed.
     """
 
     point: Tensor
@@ -239,6 +284,7 @@ class Recommendation:
     estimand: str = "location"
     params: Mapping[str, Any] = field(default_factory=dict)
     unmeasured: tuple[str, ...] = ()
+    certificate: Certificate | None = None
 
     @property
     def rows(self) -> dict[str, Any]:
@@ -250,6 +296,7 @@ class Recommendation:
             f"predicted {value}": value_text(self.value, self.lower, self.upper),
             "constraints hold": f"{self.feasibility:.0%}" if self.feasibility < 1.0 else None,
             "not measured yet": ", ".join(self.unmeasured) or None,
+            "proved": None if self.certificate is None else str(self.certificate),
         }
 
     def _repr_html_(self) -> str:

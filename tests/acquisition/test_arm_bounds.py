@@ -18,7 +18,7 @@ MEMORY, SINGLE = sf.spaces.InMemory(), sf.spaces.InMemory("float32")
 def run(number: int, storage: Any, **parts: Any) -> sf.Optimizer:
     arms = sf.Arms(POINTS, storage=storage)
     optimizer = sf.algorithms.bkb(
-        arms, KERNEL, noise=0.3, norm_bound=3.0, oversampling=3.0, **parts
+        arms, KERNEL, noise=0.3, norm_bound=3.0, oversampling=3.0, choose="guarded", **parts
     )
     noise = torch.Generator().manual_seed(number)
     for _ in range(number):

@@ -70,17 +70,7 @@ def told(make: Callable[..., sf.Optimizer], problem: ArmProblem, **settings: Any
 ata = partial(told, sf.algorithms.ata_gp_ucb, horizon=ROUNDS)
 
 
-def by_leverage(problem: ArmProblem) -> sf.Optimizer:
-    return sf.Optimizer(
-        problem.space,
-        problem.kernel,
-        estimator=sf.estimators.LeverageTruncation(problem.moment, DELTA),
-        width=widths.leverage_truncated(problem.moment, problem.norm_bound, DELTA),
-    )
-
-
 FOR_HEAVY_TAILS: dict[str, Build] = {
-    "leverage": by_leverage,
     "tgp": partial(told, sf.algorithms.tgp_ucb),
     "ata-exact": partial(ata, features="exact"),
     "ata-fourier": partial(ata, features="fourier"),

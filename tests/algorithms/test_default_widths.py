@@ -1,11 +1,11 @@
-"""Bounds that are proved are the default where what they need is known."""
+"""Widths by default, and bounds that are proved where what they need is known."""
 
 import numpy as np
 import pytest
 
 import surefoot as sf
 from surefoot.acquisition import Guarded, ScorePolicy
-from surefoot.widths import dual_mixture, sketch_determinant, srinivas
+from surefoot.widths import bkb, dual_mixture, self_normalised, srinivas
 
 KERNEL = sf.kernels.squared_exponential(0.2)
 PAIRS = sf.kernels.squared_exponential([0.2, 0.5])
@@ -32,12 +32,19 @@ class TestByNoise:
         assert width_of(make()) == srinivas()
         assert width_of(make(delta=0.05, scale=0.5)) == srinivas(0.05, 0.5)
 
-    def test_they_guard_the_heuristic_of_the_same_level(self, name):
-        policy = BY_NOISE[name](noise=0.1, delta=0.05).policy
+    def test_they_guard_the_heuristic_of_the_same_level_where_that_is_asked_for(self, name):
+        make = BY_NOISE[name]
+        policy = make(noise=0.1, delta=0.05, choose="guarded").policy
         assert isinstance(policy, Guarded)
         assert policy.heuristic == srinivas(0.05)
-        make = BY_NOISE[name]
-        assert make(width=dual_mixture(2.0, 0.1)).policy == make().policy == ScorePolicy()
+        known = {"noise": 0.1, "delta": 0.05}
+        for given in (known, {"width": dual_mixture(2.0, 0.1)}, {}):
+            assert make(**given).policy == ScorePolicy()
+
+    @pytest.mark.parametrize("choose", ["guarded", "safely"])
+    def test_no_guard_without_a_proof_and_no_other_word(self, name, choose):
+        with pytest.raises(sf.InvalidInput, match="`choose`"):
+            BY_NOISE[name](choose=choose)
 
     def test_half_of_what_they_need_is_refused(self, name):
         with pytest.raises(sf.InvalidInput, match="`norm_bound` came without `noise`"):
@@ -51,26 +58,56 @@ def test_a_fitted_kernel_has_no_proof():
         sf.algorithms.v_ucb(JOINT, level=0.3, noise=0.1)
 
 
-def test_bkb_has_the_narrowest_bounds_of_its_estimator():
+@pytest.mark.parametrize("center", ["zero", "mean"])
+def test_a_moment_gives_bounds_without_truncation(center):
+    moment = sf.Moment(1.0, 4.0, center)
+    optimizer = sf.algorithms.gp_ucb(ARMS, KERNEL, moment=moment, norm_bound=2.0, delta=0.05)
+    assert width_of(optimizer) == self_normalised(moment, 2.0, 0.05)
+    assert optimizer.policy == ScorePolicy()
+    guarded = sf.algorithms.gp_ucb(ARMS, KERNEL, moment=moment, choose="guarded")
+    assert guarded.policy == Guarded(ScorePolicy(), slack=4.0)
+    for given in ({"noise": 0.1}, {"width": srinivas()}):
+        with pytest.raises(sf.InvalidInput, match="`moment` and `noise` or `width`"):
+            sf.algorithms.gp_ucb(ARMS, KERNEL, moment=moment, **given)
+
+
+def test_a_choice_that_is_certified_is_that_of_the_heuristic():
+    """Early, when the bounds separate nothing, and are no multiple of a deviation."""
+    given = {"norm_bound": 2.0, "moment": sf.Moment(1.0, 1.0, "mean")}
+    guarded = sf.algorithms.gp_ucb(ARMS, KERNEL, choose="guarded", **given)
+    alone, points, differ = sf.algorithms.gp_ucb(ARMS, KERNEL, **given), ARMS.points, 0
+    guarded.tell(15, 0.0), alone.tell(15, 0.0)
+    for round_ in range(12):
+        belief = guarded.belief()
+        narrow = belief.of_width(min(belief.width, srinivas()(belief.outcome.progress)))
+        arm = guarded.ask().arm
+        assert arm == int(narrow.band.bound(points, 1.0).argmax())
+        query = alone.ask()
+        differ += arm != query.arm
+        alone.forget(query, failed=False)
+        for one in (guarded, alone):
+            one.tell(arm, float(np.sin(6.0 * arm / 29)) + 0.3 * (-1) ** round_)
+    assert differ > 0
+
+
+def test_noise_of_size_0_is_known():
+    exact = {"noise": 0.0, "norm_bound": 2.0, "choose": "guarded"}
+    assert isinstance(sf.algorithms.gp_ucb(ARMS, KERNEL, **exact).policy, Guarded)
+
+
+def test_bkb_has_its_own_width_and_the_narrowest_bounds_where_they_guard():
     known = {"noise": 0.1, "norm_bound": 2.0, "oversampling": 5.0}
-    assert width_of(sf.algorithms.bkb(ARMS, KERNEL, **known)) == dual_mixture(2.0, 0.1)
-    robust = sf.algorithms.bkb(ARMS, KERNEL, estimator=sf.Huber(), **known)
-    assert width_of(robust) == sketch_determinant(2.0, 0.1)
+    for given in ({}, {"estimator": sf.Huber()}):
+        literal = sf.algorithms.bkb(ARMS, KERNEL, **known | given)
+        assert width_of(literal) == bkb(2.0, 0.1)
+        assert literal.policy == ScorePolicy()
+    guarded = sf.algorithms.bkb(ARMS, KERNEL, choose="guarded", **known)
+    assert width_of(guarded) == dual_mixture(2.0, 0.1)
+    assert guarded.policy == Guarded(ScorePolicy())
     batched = sf.algorithms.bbkb(ARMS, KERNEL, **known)
-    assert width_of(batched) == sketch_determinant(2.0, 0.1, ratio=2.0)
-
-
-def test_widening_bounds_guard_with_more_slack():
-    """b_t grows as t^(1/4): with a slack of 4 the guard costs several times the heuristic."""
-    tgp = sf.algorithms.tgp_ucb(ARMS, KERNEL, moment=sf.Moment(1.0, 4.0), delta=0.05)
-    assert tgp.policy == Guarded(ScorePolicy(), slack=19.0, heuristic=srinivas(0.05))
-
-
-def test_bkb_is_guarded_where_its_bounds_are_proved():
-    known = {"noise": 0.1, "oversampling": 5.0}
-    assert isinstance(sf.algorithms.bkb(ARMS, KERNEL, **known).policy, Guarded)
-    alone = dual_mixture(2.0, 0.1)
-    for given in ({"width": alone}, {"estimator": sf.Huber()}):
-        assert sf.algorithms.bkb(ARMS, KERNEL, **known | given).policy == ScorePolicy()
+    assert width_of(batched) == bkb(2.0, 0.1, scale=2.0**0.5)
     drawn = sf.acquisition.ThompsonSampling()
+    for given in ({"width": dual_mixture(2.0, 0.1)}, {"estimator": sf.Huber()}, {"policy": drawn}):
+        with pytest.raises(sf.InvalidInput, match="`choose` is 'guarded'"):
+            sf.algorithms.bkb(ARMS, KERNEL, choose="guarded", **known | given)
     assert sf.algorithms.bkb(ARMS, KERNEL, policy=drawn, **known).policy == ScorePolicy(drawn)

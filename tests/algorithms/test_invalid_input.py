@@ -57,7 +57,7 @@ def test_a_kernel_beyond_what_the_theorem_allows(build: Callable) -> None:
 
 def test_a_grid_that_does_not_fit_names_its_size() -> None:
     arms = sf.Arms(torch.rand(5, 4, dtype=torch.float64))
-    with pytest.raises(sf.InvalidInput, match=r"32\^4 = 1048576"):
+    with pytest.raises(sf.InvalidInput, match=r"2 \* 32\^4 = 2097152"):
         ata_gp_ucb(arms, KERNEL, moment=MOMENT)
 
 

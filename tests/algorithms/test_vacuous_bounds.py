@@ -28,26 +28,11 @@ def known(make: Any, space: Any = ARMS, **settings: Any) -> Callable[..., Any]:
     return lambda _, noise, **more: make(space, KERNEL, noise=noise, **options | more)
 
 
-def alone(moment: sf.Moment, _: float, scale: float = 1.0) -> sf.Optimizer:
-    """TGP-UCB by its bounds alone."""
-    width = widths.truncated_uniform(moment, 2.0, scale=scale)
-    return algorithms.tgp_ucb(ARMS, KERNEL, moment=moment, width=width)
-
-
-def composed(moment: sf.Moment, _: float, scale: float = 1.0) -> sf.Optimizer:
-    """A run of one's own parts."""
-    estimator = sf.estimators.LeverageTruncation(moment)
-    width = widths.leverage_truncated(moment, 2.0, scale=scale)
-    return sf.Optimizer(ARMS, KERNEL, estimator=estimator, width=width)
-
-
 RUNS = {
     "tgp": heavy(algorithms.tgp_ucb),
-    "tgp, by its bounds alone": alone,
     "tgp, unknown norm": heavy(algorithms.tgp_ucb, norm_bound=None),
     "ata": heavy(algorithms.ata_gp_ucb),
     "ata, nystrom": heavy(algorithms.ata_gp_ucb, features="nystrom"),
-    "own parts": composed,
     "gp_ucb": known(algorithms.gp_ucb),
     "gp_ts": known(algorithms.gp_ts),
     "bkb": known(algorithms.bkb, oversampling=5.0),
@@ -63,12 +48,19 @@ def test_bounds_wider_than_the_range_of_f_are_told(make: Any) -> None:
         make(MOMENT, LOUD)
 
 
-@pytest.mark.parametrize("make", RUNS.values(), ids=RUNS)
-def test_others_are_not(make: Any) -> None:
+@pytest.mark.parametrize("name", RUNS)
+def test_others_are_not(name: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        make(LIGHT, QUIET)
-        make(MOMENT, LOUD, scale=0.001)
+        if not name.startswith("tgp"):  # whose threshold grows, whatever the moment is
+            RUNS[name](LIGHT, QUIET)
+        RUNS[name](MOMENT, LOUD, scale=0.001)
+
+
+def test_without_truncation_a_variance_is_enough() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        algorithms.gp_ucb(ARMS, KERNEL, moment=LIGHT, norm_bound=2.0)
 
 
 @pytest.mark.parametrize("line", [[[0.3]], [[0.3], [0.3]], np.linspace(0.0, 1.0, 10**6)[:, None]])

@@ -32,8 +32,7 @@ from surefoot.algorithms import (
     tuning_free_gp_ucb,
     v_ucb,
 )
-from surefoot.estimators import LeverageTruncation
-from surefoot.widths import truncated_uniform
+from surefoot.widths import self_normalised
 
 Order = Literal["flat", "A", "m²", "t", "t²"]
 GROWTH: dict[Order, Callable[[float], float]] = {
@@ -50,6 +49,7 @@ SEARCH = 2.0  # the same in a box, where a search takes as many steps as it need
 KERNEL = sf.kernels.squared_exponential(0.2)
 SMOOTH = sf.kernels.squared_exponential(0.4)
 MOMENT = sf.Moment(1.0, 4.0)
+SMALL: dict[str, Any] = {"features": "nystrom", "oversampling": 4.0, "root": "cholesky"}
 HEAVY: dict[str, Any] = {"moment": MOMENT, "norm_bound": 1.0}
 PROVED: dict[str, Any] = {"noise": 0.3, "norm_bound": 1.0}
 SKETCH: dict[str, Any] = {"ridge": 0.1, "oversampling": 2.0, **PROVED}
@@ -110,20 +110,18 @@ def of(algorithm: Callable[..., sf.Optimizer], *given: Any, **parts: Any) -> Any
 ARMS = {
     "`gp_ucb`": Stated(arms, of(gp_ucb, KERNEL)),
     "`gp_ucb`, noise known": Stated(arms, of(gp_ucb, KERNEL, **PROVED)),
+    "`gp_ucb`, variance known": Stated(arms, of(gp_ucb, KERNEL, **HEAVY), numbers="t"),
     "`gp_ucb`, Fourier features": Stated(arms, partial(fourier, gp_ucb)),
     "`gp_ucb`, 64 queries pending": Stated(arms, of(gp_ucb, KERNEL), pending=64),
     "`gp_ts`": Stated(arms, of(gp_ts, KERNEL, **PROVED)),
     "`tgp_ucb`": Stated(arms, of(tgp_ucb, KERNEL, **HEAVY)),
     "`ata_gp_ucb`": Stated(arms, of(ata_gp_ucb, KERNEL, horizon=10**5, **HEAVY)),
-    "`ata_gp_ucb`, Nyström": Stated(
+    "`ata_gp_ucb`, Nyström, q = 4": Stated(
         arms,
-        of(ata_gp_ucb, KERNEL, horizon=10**5, features="nystrom", **HEAVY),
+        of(ata_gp_ucb, KERNEL, horizon=10**5, **SMALL, **HEAVY),
         start=500,
     ),
     "`tuning_free_gp_ucb`": Stated(arms, of(tuning_free_gp_ucb, KERNEL), numbers="t"),
-    "`LeverageTruncation`": Stated(
-        arms, of(sf.Optimizer, KERNEL, estimator=LeverageTruncation(MOMENT)), numbers="t"
-    ),
     "`StudentT`": Stated(arms, of(sf.Optimizer, KERNEL, estimator=sf.StudentT()), start=4_000),
     "`robust_ucb`": Stated(arms, of(robust_ucb, KERNEL), start=4_000),
     "`robust_ucb`, guarded by `BoundsOf`": Stated(
@@ -131,12 +129,12 @@ ARMS = {
         of(
             robust_ucb,
             KERNEL,
-            policy=Guarded(bounds=BoundsOf(sf.Truncation(MOMENT), truncated_uniform(MOMENT, 2.0))),
+            policy=Guarded(bounds=BoundsOf(self_normalised(MOMENT, 2.0))),
         ),
-        calls="t",
         numbers="t",
     ),
-    "`bkb`": Stated(arms, of(bkb, KERNEL, **SKETCH)),
+    "`bkb`": Stated(arms, of(bkb, KERNEL, **SKETCH | {"oversampling": 20.0})),
+    "`bkb`, guarded": Stated(arms, of(bkb, KERNEL, choose="guarded", **SKETCH)),
     "`bkb`, 8 queries pending": Stated(arms, of(bkb, KERNEL, **SKETCH), pending=8),
     "`bbkb`": Stated(arms, of(bbkb, KERNEL, **SKETCH)),
     "`v_ucb`": Stated(joint, of(v_ucb, SMOOTH, **RISK)),

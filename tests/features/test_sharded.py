@@ -44,7 +44,6 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
     "truncation": lambda: sf.Truncation(MOMENT),
     "adaptive": lambda: sf.AdaptiveTruncation(MOMENT, 100),
     "tuning-free": sf.estimators.TuningFreeTruncation,
-    "leverage": lambda: sf.estimators.LeverageTruncation(MOMENT),
     "huber": sf.Huber,
     "student-t": sf.StudentT,
 }

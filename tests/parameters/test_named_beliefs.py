@@ -35,7 +35,8 @@ WRONG = [
 
 @cache
 def optimizer() -> sf.Optimizer:
-    made = sf.Optimizer(SPACE, sf.kernels.squared_exponential(0.3), ridge=0.01)
+    width = sf.widths.dual_mixture(2.0, 0.3)
+    made = sf.Optimizer(SPACE, sf.kernels.squared_exponential(0.3), width=width, ridge=0.01)
     made.tell_all([ONE, OTHER, {"a": 7, "b": 1, "kind": "u"}], [0.0, 1.0, 0.5])
     return made
 
@@ -47,10 +48,11 @@ DOORS: dict[str, Callable[[Belief, Any], Any]] = {
     "expected_gains": lambda belief, one: belief.expected_gains(one, ONE),
     "largest_gains": lambda belief, one: belief.largest_gains(one),
     "feasibility": lambda belief, one: belief.feasibility(one),
+    "certificate": lambda belief, one: [belief.certificate(design=one).lower],
     "bias_near": lambda belief, one: belief.bias_near(one),
     "conditioned": lambda belief, one: belief.conditioned(one, [0.3]).predict([OTHER]),
 }
-OF_ONE = ("difference", "largest_gains")  # whose argument is one design
+OF_ONE = ("certificate", "difference", "largest_gains")  # whose argument is one design
 
 
 def test_every_method_for_designs_is_tried() -> None:

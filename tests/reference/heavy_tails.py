@@ -50,23 +50,6 @@ def log_determinant(K_t: np.ndarray, ridge: float) -> float:
     return np.linalg.slogdet(np.eye(len(K_t)) + K_t / ridge)[1]
 
 
-def uniform_truncation_width(
-    gain: float, v: float, alpha: float, B: float, lam: float, delta: float, t: int
-) -> float:
-    """notes/guarantees.md, Proposition 3, for the epoch whose rounds end at n >= t."""
-    if t == 0:
-        return B  # |f| <= B sigma
-    ends = [1]
-    while ends[-1] < t:
-        ends.append(math.ceil(1.25 ** len(ends)))
-    i, n = len(ends) - 1, ends[-1]
-    noise = truncation_threshold(v, alpha, n) * math.sqrt(
-        (2 * gain + 2 * math.log((i + 1) * (i + 2) / delta)) / lam
-    )
-    bias = truncation_threshold(v, alpha, t) * math.sqrt((1 + alpha) / lam)
-    return math.sqrt(B**2 + noise**2) + bias
-
-
 def truncation_width(
     B: float, v: float, alpha: float, delta: float, ridge: float, t: int, log_det: float
 ) -> float:

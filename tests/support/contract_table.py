@@ -94,7 +94,6 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
     "growing-huber": lambda: sf.Huber(growing=True),
     "student-t": sf.StudentT,
     "tuning-free": sf.estimators.TuningFreeTruncation,
-    "leverage": lambda: sf.estimators.LeverageTruncation(MOMENT),
 }
 RISKS: dict[str, Callable[[], Any]] = {
     "var": lambda: sf.VaR(0.3),

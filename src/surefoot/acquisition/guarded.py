@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -16,15 +15,14 @@ from surefoot.acquisition.lacing import Lacing, check_lacing
 from surefoot.acquisition.policy import Policy, ScorePolicy, UpperConfidenceBound, as_policy
 from surefoot.acquisition.scores import PolicyState, ScoreRule
 from surefoot.beliefs import Belief
-from surefoot.beliefs.band import Band
+from surefoot.beliefs.band import Band, BandEnds, self_normalised_of
 from surefoot.beliefs.estimands import Ends
-from surefoot.estimators import Constants, Estimator
-from surefoot.regression.posterior import FeaturePosterior
 from surefoot.regression.units import RewardUnits
 from surefoot.risks import Risk
 from surefoot.spaces import Arms, Box, Joint
 from surefoot.spaces.locations import Location, designs_of
-from surefoot.widths import Width, srinivas
+from surefoot.types import InvalidInput
+from surefoot.widths import Width, self_normalised, srinivas
 from surefoot.widths.progress import check_width
 
 
@@ -38,24 +36,21 @@ class OwnBounds:
 
 @dataclass(frozen=True)
 class BoundsOf:
-    r"""Bounds of another estimator on the same rewards, with its width, by which a proof goes.
+    """Bounds of least squares on the same rewards, to certify choices by another estimator.
 
-    In the features and with the regularisation of the run, about the mean 0, with an output scale
-    of 1: those of an `Optimizer` with this estimator and width, for a given kernel and features
-    that represent it, as `Exact()`.
+    They are in the features of the run, of the rewards as they are: those of an `Optimizer` with
+    this width, for a given kernel and features that represent it, as `Exact()`.
 
     Args:
-        estimator: The estimator.
-        width: The width of its bounds, from rounds, information gain and dimension.
+        width: The width of the bounds.
 
     Raises:
-        InvalidInput: If `width` is no width.
+        InvalidInput: If `width` is another one.
 
     Example:
         >>> import surefoot as sf
         >>> arms, kernel = sf.Arms([[0.0], [0.5], [1.0]]), sf.kernels.squared_exponential(0.2)
-        >>> moment = sf.Moment(alpha=1.0, bound=4.0)
-        >>> bounds = BoundsOf(sf.Truncation(moment), sf.widths.truncated_uniform(moment, 2.0))
+        >>> bounds = BoundsOf(sf.widths.self_normalised(sf.Moment(alpha=1.0, bound=4.0), 2.0))
         >>> guarded = sf.acquisition.Guarded(bounds=bounds)
         >>> optimizer = sf.algorithms.robust_ucb(arms, kernel, policy=guarded)
         >>> _ = optimizer.tell_all([0, 2], [1.0, 1.0])
@@ -63,23 +58,21 @@ class BoundsOf:
         1
     """
 
-    estimator: Estimator[Any]
-    width: Width
+    width: self_normalised
 
     def __post_init__(self) -> None:
-        check_width("width", self.width)
+        if not isinstance(self.width, self_normalised):
+            raise InvalidInput(
+                f"`width` is {checks.shown(self.width)}, expected `widths.self_normalised(moment, "
+                "norm_bound)`: other bounds of heavy-tailed rewards refuse no choice."
+            )
 
     def __call__(self, belief: Belief) -> Belief:
-        outcome = belief.outcome
-        sample = replace(outcome.sample, units=RewardUnits())
-        state = self.estimator.init(Constants(sample.factor.ridge))
-        for site, reward in zip(sample.site.tolist(), sample.rewards.tolist(), strict=True):
-            state = self.estimator.update(state, site, reward)
-        estimate, _ = self.estimator.estimate(state, sample)
-        progress = replace(outcome.progress, threshold=estimate.threshold, spent=estimate.spent)
-        embedding, theta = belief.posterior.embedding, estimate.coefficients
-        posterior = FeaturePosterior(embedding, sample.factor, theta)
-        band = Band(posterior, float(self.width(progress)))
+        progress = belief.outcome.progress
+        sample = replace(belief.outcome.sample, units=RewardUnits())
+        shape = self_normalised_of(self.width, sample, belief.posterior, progress)
+        limit = self.width.limit(progress)
+        band = Band(belief.posterior.of_rewards, self.width(progress), shape, limit=limit)
         return replace(belief, band=band.with_pending(belief.pending.pulls))
 
 
@@ -106,8 +99,8 @@ class Guarded:
         slack: Factor c, at least 0.
         heuristic: Width of the narrow bounds, from rounds, information gain and dimension.
         lacing: Lacing value of the choices by the upper confidence bound.
-        bounds: The bounds that certify, a function of a belief: those of the run, or those of an
-            estimator with a proof, `BoundsOf`, where the run's own has none.
+        bounds: The bounds that certify, a function of a belief: those of the run, or those of least
+            squares, `BoundsOf`, where the run's own have no proof.
 
     Raises:
         InvalidInput: If an argument is out of range.
@@ -156,11 +149,13 @@ class Guarded:
         known = among is None and at.has_table
         bound = UpperConfidenceBound()(at, state.generator)
         if known and isinstance(bound, ArmBound):  # bounds of all arms are found if need be
-            _, (lower,), (upper,) = bound.ends(torch.tensor([chosen.arm]))
-            if self._certifies(at, chosen, bound.ceiling.max(), lower, upper):
+            ends = partial(self._ends, at, bound)
+            _, lower, upper = ends(chosen)
+            largest = bound.ceiling.max().clamp_max(at.band.limit)
+            if self._certifies(at, chosen, largest, lower, upper):
                 return chosen
             best = optimistic()
-            largest = bound.ends(torch.tensor([best.arm])).upper
+            largest = ends(best).upper
             return chosen if self._certifies(at, chosen, largest, lower, upper) else best
         if known:  # by which the largest bound is known
             with torch.no_grad():
@@ -172,6 +167,11 @@ class Guarded:
         with torch.no_grad():
             _, lower, upper = _risks(at, [best, chosen])
         return chosen if self._certifies(at, chosen, upper[0], lower[1], upper[1]) else best
+
+    @staticmethod
+    def _ends(belief: Belief, bound: ArmBound, location: Location) -> BandEnds:
+        """Mean and bounds of an arm."""
+        return belief.band.clipped([end[0] for end in bound.ends(torch.tensor([location.arm]))])
 
     @property
     def _optimistic(self) -> ScorePolicy:

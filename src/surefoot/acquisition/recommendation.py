@@ -22,6 +22,7 @@ from surefoot.acquisition.argmax import (
 from surefoot.acquisition.scores import PolicyState, ScoreRule
 from surefoot.beliefs import Belief
 from surefoot.beliefs.best_level import on_best_level
+from surefoot.beliefs.certificate import certificate, missing
 from surefoot.beliefs.constraints import NO_CONSTRAINTS
 from surefoot.beliefs.probability import Probability, Score
 from surefoot.beliefs.success import Feasibility
@@ -120,8 +121,9 @@ def reported(
     estimand, params = belief.estimand.name, location.params
     point = location.design.clone()
     unmeasured = belief.constraints.unmeasured
+    proved = None if missing(belief) else certificate(belief, None, location.design)
     return Recommendation(
-        point, arm, value, lower, upper, feasibility, estimand, params, unmeasured
+        point, arm, value, lower, upper, feasibility, estimand, params, unmeasured, proved
     )
 
 

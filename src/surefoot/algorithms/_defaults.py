@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import torch
 
@@ -12,12 +12,14 @@ from surefoot.acquisition.lacing import Lacing
 from surefoot.optimizer.arguments import check_space
 from surefoot.spaces import Arms, Box, Joint, Space
 from surefoot.spaces.box import as_space
+from surefoot.tails import Moment
 from surefoot.types import InvalidInput
-from surefoot.widths import Width, dual_mixture, srinivas
+from surefoot.widths import Width, dual_mixture, self_normalised, srinivas
 
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
 
+Choose = Literal["literal", "guarded"]
 _Space = TypeVar("_Space", bound="Arms | Box | Joint")
 
 
@@ -50,27 +52,41 @@ def bounds_or_heuristic(
     noise: float | None,
     norm_bound: float | None,
     delta: float,
+    moment: Moment | None = None,
 ) -> Width:
     """The width given, the proved bounds of a known noise, or else the heuristic of practice."""
-    if noise is None:
+    if noise is None and moment is None:
         if norm_bound is not None:
             raise InvalidInput(
                 "`norm_bound` came without `noise`: pass both, of which the bounds are proved."
             )
         return width_or(given, scale, srinivas(delta, scale))
-    if given is not None:
-        raise InvalidInput("`noise` and `width` cannot both be given: pass one of them.")
+    if (given is not None) + (noise is not None) + (moment is not None) > 1:
+        names = "`noise` and `width`" if moment is None else "`moment` and `noise` or `width`"
+        raise InvalidInput(f"{names} cannot both be given: pass one of them.")
     if kernel is None:
         raise InvalidInput(
             "`noise` came without a `kernel`: pass both, of which bounds are proved."
         )
-    return dual_mixture(norm_bound, noise, delta, scale)
+    if moment is not None:
+        return self_normalised(moment, norm_bound, delta, scale)
+    return dual_mixture(norm_bound, noise, delta, scale)  # type: ignore[arg-type]
 
 
-def optimism(*, proved: bool, delta: float, lacing: Lacing = "prob", slack: float = 9.0) -> Policy:
-    """The upper confidence bound: where bounds are proved, a narrow one that they guard."""
+def optimism(
+    choose: Choose, *, proved: bool, delta: float, lacing: Lacing = "prob", slack: float = 9.0
+) -> Policy:
+    """The upper confidence bound, or a narrower one that the bounds of the run guard."""
+    checks.choice("choose", choose, "literal", "guarded")
     policy = ScorePolicy(lacing=lacing)
-    return Guarded(policy, slack, srinivas(delta), lacing) if proved else policy
+    if choose == "literal":
+        return policy
+    if not proved:
+        raise InvalidInput(
+            "`choose` is 'guarded', which needs bounds with a proof, of least squares and the "
+            "default policy: pass `noise`, and no `width`, `estimator` or `policy`."
+        )
+    return Guarded(policy, slack, srinivas(delta), lacing)
 
 
 def placed(space: _Space, device: str | torch.device) -> _Space:

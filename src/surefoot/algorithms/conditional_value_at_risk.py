@@ -9,7 +9,7 @@ import torch
 from surefoot.acquisition import ScorePolicy, ThompsonSampling
 from surefoot.acquisition.lacing import Lacing
 from surefoot.acquisition.recommendation import By
-from surefoot.algorithms._defaults import bounds_or_heuristic, optimism
+from surefoot.algorithms._defaults import Choose, bounds_or_heuristic, optimism
 from surefoot.algorithms._risk_averse import risk_averse
 from surefoot.estimators import Estimator
 from surefoot.features import Features
@@ -31,6 +31,7 @@ def cvar_ucb(
     features: Features | None = None,
     estimator: Estimator | None = None,
     noise: float | None = None,
+    choose: Choose = "literal",
     norm_bound: float | None = None,
     delta: float = 0.1,
     width: Width | None = None,
@@ -61,9 +62,10 @@ def cvar_ucb(
             kernel is fitted.
         estimator: Estimator of the coefficients; least squares by default.
         noise: Sub-Gaussian constant R of the noise, in reward units, where it and the kernel are
-            known: the width is then `widths.dual_mixture`, whose bounds are proved, and guard a
-            choice by the default width (`acquisition.Guarded`). To choose by them alone, pass them
-            as `width`.
+            known: the width is then `widths.dual_mixture`, whose bounds are proved for a given
+            `norm_bound`.
+        choose: With `noise`, "guarded" chooses by the default width as long as the bounds certify
+            the choice (`acquisition.Guarded`), else by the bounds alone.
         norm_bound: Bound B on the norm of f, in reward units; None finds it from the rewards and by
             doubling, from R (`surefoot.widths`).
         delta: Probability with which the bounds may fail.
@@ -106,7 +108,7 @@ def cvar_ucb(
         space,
         kernel,
         CVaR(level),
-        optimism(proved=noise is not None, delta=delta, lacing=lacing),
+        optimism(choose, proved=noise is not None, delta=delta, lacing=lacing),
         features=features,
         estimator=estimator,
         width=bounds_or_heuristic(width, scale, kernel, noise, norm_bound, delta),

@@ -87,7 +87,7 @@ def robust_ucb(
             what is recommended and reported is of the last level.
         policy: Where to measure next; by default `UpperConfidenceBound()`, with `integrated=True`
             in a box of at most 16 variables, without a kernel and a risk. With a kernel,
-            `acquisition.Guarded` by the bounds of an estimator that has a proof (`BoundsOf`) adds a
+            `acquisition.Guarded` by bounds of least squares that have a proof (`BoundsOf`) adds a
             bound on the regret.
         ridge: Where a kernel is given, the noise variance in the units of the kernel: in multiples
             of the squared output scale, which is estimated; 1 by default.

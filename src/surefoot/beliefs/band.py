@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -10,8 +11,8 @@ from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from surefoot._internal.user_warnings import warn
 from surefoot.beliefs.other_ridges import FoundAnew, KeptUp, OtherRidges
+from surefoot.beliefs.self_normalised import Assumptions, SelfNormalised, warn_contradicted
 from surefoot.estimators import Estimate
 from surefoot.hyperparameters import CERTAIN_HYPERPARAMETERS, Uncertainty
 from surefoot.regression.arm_posterior import ArmPosterior
@@ -21,7 +22,7 @@ from surefoot.regression.posterior import Posterior, Predictive
 from surefoot.regression.regression import Regression
 from surefoot.regression.ridge import RidgeFactor
 from surefoot.regression.sample import Sample
-from surefoot.widths import Progress
+from surefoot.widths import Progress, self_normalised
 
 _ROUNDING = 1e-9  # of the prior variance, that exact features may leave
 _TINY = 1e-300  # deviation, for a prior without one
@@ -134,6 +135,7 @@ class Band:
         shape: The bounds at each point, given the posterior and the width.
         uncertainty: Uncertainty of the hyperparameters that mean and deviation are integrated over.
         pulls: Pending pulls that the posterior is conditioned on.
+        limit: Bound on the absolute value of the function by what is assumed of it.
     """
 
     posterior: Posterior
@@ -141,6 +143,7 @@ class Band:
     shape: Shape = SYMMETRIC
     uncertainty: Uncertainty = CERTAIN_HYPERPARAMETERS
     pulls: Sequence[Pull] = ()
+    limit: float = math.inf
 
     @cached_property
     def predictive(self) -> Predictive:
@@ -150,6 +153,20 @@ class Band:
     def ends(self, points: Tensor) -> BandEnds:
         """Mean and bounds at points (n, d), differentiable."""
         return self.shape.ends(self.predictive, self.width, points)
+
+    def of_width(self, width: float) -> Band:
+        """The band with mean +- width * deviation, within those of others."""
+        shape = self.shape
+        if isinstance(shape, Intersection):
+            shape = replace(shape, alone=False)
+        return replace(self, width=width, shape=shape)
+
+    def clipped(self, ends: Sequence[Tensor]) -> BandEnds:
+        """Mean and bounds (...) within what is assumed of the function.
+
+        Choices are by bounds that are not: most are equal to the limit at the start.
+        """
+        return BandEnds(*(end.clamp(-self.limit, self.limit) for end in ends))
 
     def bound(self, points: Tensor, share: float) -> Tensor:
         """Mean plus a share of the distance of the upper bound, of the lower one if negative."""
@@ -174,18 +191,21 @@ class Band:
 
 @dataclass(frozen=True, eq=False)
 class Intersection:
-    """Intersection of bands mean_a +- width_a * deviation_a, which hold at once.
+    """Intersection of bands mean_a +- reach_a, which hold at once.
 
+    That of the posterior, mean +- width * deviation, is one of them, unless others stand alone.
     Pending pulls narrow all of them as they narrow the posterior. `scale` is the factor of the
     distance from the mean.
 
     Args:
         others: Those with other regularisations; None where there are none.
         scale: Factor on the distance of the ends from the mean, contained in the posterior's width.
+        alone: Whether the others are all there are.
     """
 
     others: OtherRidges | None
     scale: float
+    alone: bool = False
 
     @property
     def is_of_some(self) -> bool:
@@ -206,14 +226,16 @@ class Intersection:
             before = posterior.of_rewards.mean_and_deviation(points)[1]
             left = deviation / before.clamp_min(_TINY)
         reach = (width / self.scale) * deviation if self.scale > 0.0 else 0.0 * deviation
-        widest_lower, widest_upper = lower, upper = mean - reach, mean + reach
+        lowers, uppers = (mean - reach).unsqueeze(0), (mean + reach).unsqueeze(0)
         if self.others is not None and self.scale > 0.0:
             means, reaches = self.others.band(points)
             reaches = left * reaches
-            lower = torch.maximum(lower, (means - reaches).amax(0))
-            upper = torch.minimum(upper, (means + reaches).amin(0))
+            own = slice(1 if self.alone else 0, None)
+            lowers = torch.cat([lowers, means - reaches])[own]
+            uppers = torch.cat([uppers, means + reaches])[own]
+        lower, upper = lowers.amax(0), uppers.amin(0)
         empty = lower > upper  # by rounding, or where the rewards contradict the assumptions
-        lower, upper = lower.where(~empty, widest_lower), upper.where(~empty, widest_upper)
+        lower, upper = lower.where(~empty, lowers[0]), upper.where(~empty, uppers[0])
         mean = mean.clamp(lower, upper)
         return BandEnds(
             mean, mean - self.scale * (mean - lower), mean + self.scale * (upper - mean)
@@ -245,13 +267,8 @@ class Intersection:
 
 
 @runtime_checkable
-class BandRule(Protocol):
+class BandRule(Assumptions, Protocol):
     """Width whose bounds are narrowed by those of other regularisations, as `dual_mixture`."""
-
-    @property
-    def norm_bound(self) -> float | None:
-        """Bound on the norm of the function; None where it is found by doubling."""
-        ...
 
     @property
     def scale(self) -> float:
@@ -311,8 +328,28 @@ def misfit(sample: Sample, ridge: float) -> float:
 
 def unexplained(sample: Sample, prior_variance: float) -> float:
     """tr(K - K~) / ridge, K~ being the kernel matrix of the features; rounding aside."""
-    missing = sample.residual * (sample.residual > _ROUNDING * prior_variance)
-    return float(sample.counts @ missing) / sample.factor.ridge
+    return float(sample.counts @ residual_of(sample, prior_variance)) / sample.factor.ridge
+
+
+def residual_of(sample: Sample, prior_variance: float) -> Tensor:
+    """What the features leave of the prior variance at the sites (S,), rounding aside."""
+    return sample.residual * (sample.residual > _ROUNDING * prior_variance)
+
+
+def self_normalised_of(
+    rule: self_normalised, sample: Sample, posterior: Posterior, progress: Progress
+) -> Shape:
+    """The bounds of `self_normalised`.
+
+    Args:
+        rule: The width.
+        sample: The rewards.
+        posterior: Their posterior.
+        progress: State of the run.
+    """
+    residual = residual_of(sample, progress.prior_variance)
+    bands = SelfNormalised.of(rule, sample, residual, posterior.embedding, progress)
+    return Intersection(bands, rule.scale, alone=True)
 
 
 def narrowed(
@@ -345,11 +382,7 @@ def narrowed(
     left = (sample.weighted_squares - theta @ moments).clamp_min(0.0).tolist()
     squares = [rule.squared_width(progress, *each) for each in zip(ridges, left, strict=True)]
     if min(squares) < 0.0:
-        if rule.norm_bound is not None:  # else it has yet to reach the norm
-            warn(
-                f"the rewards contradict {rule!r}: no function of that norm is close to them, "
-                "so `norm_bound` or `noise` is too small, and the bounds do not hold.",
-            )
+        warn_contradicted(rule)
         return SYMMETRIC
     widths = moments.new_tensor(squares).sqrt().unsqueeze(-1)
     return Intersection(replace(others, widths=widths), rule.scale)

@@ -15,6 +15,7 @@ from surefoot._internal.brief import brief
 from surefoot._internal.estimands import ESTIMANDS, Estimand
 from surefoot._internal.html import as_html
 from surefoot._internal.process_settings import with_own_settings
+from surefoot.beliefs import certificate as certificates
 from surefoot.beliefs import gains
 from surefoot.beliefs.band import Band, BandEnds
 from surefoot.beliefs.constraints import NO_CONSTRAINTS, ConstraintBeliefs
@@ -35,7 +36,7 @@ from surefoot.spaces.finite_environment import NO_ENVIRONMENT, WeightFunction
 from surefoot.spaces.listed_designs import Designs, located_designs, named_rows, rows_of
 from surefoot.spaces.locations import Location
 from surefoot.spaces.pending import PendingQueries
-from surefoot.types import InvalidInput
+from surefoot.types import Certificate, InvalidInput
 
 if TYPE_CHECKING:
     from surefoot.beliefs.outcome import OutcomeBelief
@@ -202,7 +203,8 @@ class Belief:
             return (points.new_zeros(0).cpu(),) * 3
         with torch.no_grad():
             reported = self.reported
-            mean, lower, upper = (end.cpu() + offset for end in reported.ends(points))
+            bounds = reported.band.clipped(reported.ends(points))
+            mean, lower, upper = (end.cpu() + offset for end in bounds)
             ends = (mean, lower, upper)
             return self.estimand.interval(ends, self.scales, reported.width)
 
@@ -346,6 +348,26 @@ class Belief:
         return gains.largest(self, self._located([over]))
 
     @with_own_settings
+    def certificate(
+        self, delta: float | None = None, *, design: Designs | None = None
+    ) -> Certificate:
+        """What is proved of a design: a lower bound of its value, and how far it is from the best.
+
+        Args:
+            delta: Probability that it is false; by default that of the width.
+            design: The design (dx,); by default that of the largest lower bound.
+
+        Returns:
+            The certificate, in reward units; on a `Joint` space, of the risk.
+
+        Raises:
+            InvalidInput: If something that the proof needs is not assumed, such as a norm bound,
+                or the kernel is fitted; and if the space has no such design.
+        """
+        at = None if design is None else self._located([design])[0]
+        return certificates.certificate(self, delta, at)
+
+    @with_own_settings
     def feasibility(self, designs: Designs) -> Tensor:
         """Probability (n,) that all constraints hold at designs (n, dx), without noise.
 
@@ -475,7 +497,7 @@ class Belief:
 
     def of_width(self, width: float) -> Belief:
         """The belief whose bounds have another width."""
-        return replace(self, band=replace(self.band, width=width))
+        return replace(self, band=self.band.of_width(width))
 
     def of_estimand(self, name: Estimand) -> Belief:
         """The belief that reports another estimand, "location", "median" or "mean"."""
@@ -712,7 +734,8 @@ class Belief:
         risks = []
         for chunk in self._chunks(x):
             weights = self.weights_at(chunk)
-            risks.append(torch.stack([self.risk(one, weights) for one in self.bounds(chunk)]))
+            bounds = self.band.clipped(self.bounds(chunk))
+            risks.append(torch.stack([self.risk(one, weights) for one in bounds]))
         mean, lower, upper = torch.cat(risks, -1)
         return mean, lower, upper
 

@@ -40,7 +40,7 @@ def largest(belief: Belief, over: Tensor) -> Tensor:
     """Improvement (1024,) of the best design on one (1, dx) in functions drawn, as shares."""
     _check_no_environment(belief)
     generator = torch.Generator().manual_seed(0)
-    points = _candidates(belief.space.design, over.cpu(), generator).to(over.device)
+    points = candidates(belief.space.design, over.cpu(), generator).to(over.device)
     if not bool(belief.is_assured(over)):
         return torch.full((_DRAWS,), torch.inf, dtype=torch.float64)
     reported = belief.reported
@@ -60,7 +60,7 @@ def largest(belief: Belief, over: Tensor) -> Tensor:
     return (largest / value).nan_to_num(nan=0.0, posinf=torch.inf, neginf=-torch.inf)
 
 
-def _candidates(space: Arms | Box, at: Tensor, generator: torch.Generator) -> Tensor:
+def candidates(space: Arms | Box, at: Tensor, generator: torch.Generator) -> Tensor:
     """Designs (n, dx) that fill a space and surround one (1, dx); all arms."""
     if isinstance(space, Arms):
         return space.points.cpu()

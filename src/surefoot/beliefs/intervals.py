@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from surefoot._internal import checks
-from surefoot.beliefs.band import SYMMETRIC
+from surefoot.beliefs.band import Band
 from surefoot.types import InvalidInput
 
 if TYPE_CHECKING:
@@ -68,7 +68,8 @@ class Credible:
 
         uncertainty = belief.outcome.uncertainty
         width = float(special.stdtrit(uncertainty.degrees_of_freedom, 0.5 + 0.5 * self.level))
-        band = replace(belief.band, width=width, shape=SYMMETRIC, uncertainty=uncertainty)
+        posterior, pulls = belief.band.posterior, belief.band.pulls
+        band = Band(posterior, width, uncertainty=uncertainty, pulls=pulls)
         return replace(belief, band=band)
 
 

@@ -19,6 +19,7 @@ from surefoot.beliefs.band import (
     ShiftedRegressions,
     misfit,
     narrowed,
+    self_normalised_of,
     unexplained,
 )
 from surefoot.beliefs.outcome import Inferred, OutcomeBelief
@@ -33,7 +34,8 @@ from surefoot.regression.regression import Regression
 from surefoot.regression.sample import Sample
 from surefoot.spaces import Space
 from surefoot.types import InvalidInput
-from surefoot.widths import Progress, Width
+from surefoot.widths import Progress, Width, self_normalised
+from surefoot.widths.assumptions import Theorem
 
 _RECENT = 2  # fits that are known: that of the run, and that of a look with further measurements
 
@@ -174,13 +176,18 @@ class Model:
         )
 
     @cached_property
-    def band_rules(self) -> Sequence[BandRule]:
-        """The width, if its bounds are narrowed by those of other regularisations."""
-        return (self.width,) if isinstance(self.width, BandRule) else ()
+    def band_rules(self) -> Sequence[BandRule | self_normalised]:
+        """The width, if its bounds are those of several regularisations."""
+        return (self.width,) if isinstance(self.width, BandRule | self_normalised) else ()
+
+    @cached_property
+    def theorem(self) -> Theorem | None:
+        """What is assumed of function and noise, where the width is that of a theorem."""
+        return self.width if isinstance(self.width, Theorem) else None
 
     def other_ridges(self, fitted: Fitted) -> tuple[float, ...]:
         """Regularisations whose bounds narrow the band, beside that of the model."""
-        return tuple(ridge for rule in self.band_rules for ridge in rule.ridges(fitted.noise))
+        return self.width.ridges(fitted.noise) if isinstance(self.width, BandRule) else ()
 
     def regressor(
         self, fitted: Fitted, observations: Observations, generator: torch.Generator
@@ -375,12 +382,21 @@ class Regressor:
     ) -> OutcomeBelief:
         shape = self._shape(sample, inferred.posterior, progress)
         return OutcomeBelief(
-            self.model, self.fitted, observations, sample, inferred, self.prior, shape
+            self.model,
+            self.fitted,
+            observations,
+            sample,
+            inferred,
+            self.prior,
+            shape,
+            self.constants.prior_variance,
         )
 
     def _shape(self, sample: Sample, posterior: Posterior, progress: Progress) -> Shape:
         ridges = self.shifted.ridges
         for rule in self.model.band_rules:
+            if isinstance(rule, self_normalised):
+                return self_normalised_of(rule, sample, posterior, progress)
             regressions = self.shifted.of(self.regression, sample.version)
             return narrowed(rule, ridges, regressions, sample, posterior, progress)
         return SYMMETRIC
@@ -401,7 +417,6 @@ class Regressor:
             effective_dimension=partial(self._effective_dimension, posterior, observations),
             prior_variance=self.constants.prior_variance,
             threshold=estimate.threshold,
-            spent=estimate.spent,
             unexplained=cache(partial(unexplained, sample, self.constants.prior_variance)),
             misfit=cache(partial(misfit, sample)),
             weighted_noise=sample.weighted_noise,

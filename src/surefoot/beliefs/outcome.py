@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ from torch import Tensor
 
 from surefoot._internal.brief import brief
 from surefoot._internal.threads import one_blas_thread
-from surefoot.beliefs.band import Band, Shape
+from surefoot.beliefs.band import Band, Shape, unexplained
 from surefoot.beliefs.estimands import Residuals
 from surefoot.estimators import Estimate
 from surefoot.hyperparameters import HyperparameterFit
@@ -77,6 +78,7 @@ class OutcomeBelief:
         inferred: The estimate, posterior and width.
         prior: Draws functions from the prior.
         shape: The bounds at each point, given posterior and width.
+        prior_variance: Largest prior variance.
     """
 
     model: Model
@@ -86,6 +88,7 @@ class OutcomeBelief:
     inferred: Inferred
     prior: PriorPaths
     shape: Shape
+    prior_variance: float
 
     __repr__ = brief
 
@@ -102,13 +105,30 @@ class OutcomeBelief:
     @property
     def band(self) -> Band:
         """The posterior with its bounds."""
-        return Band(self.posterior, self.width, self.shape)
+        return Band(self.posterior, self.width, self.shape, limit=self.limit)
+
+    @property
+    def unexplained(self) -> float:
+        """tr(K - K~) / ridge, K~ being the kernel matrix of the features; rounding aside."""
+        return unexplained(self.sample, self.prior_variance)
+
+    @cached_property
+    def limit(self) -> float:
+        """Bound on the absolute value of the function by what the theorem of the width assumes."""
+        known = self.model.theorem if self.fitted.units.is_identity else None
+        return math.inf if known is None else known.limit(self.progress)
 
     @property
     def progress(self) -> Progress:
         """State of the run for a width of rounds, information gain and dimension."""
         known = self.inferred
-        return Progress(known.number, known.information_gain, known.dimension, self.fitted.noise)
+        return Progress(
+            known.number,
+            known.information_gain,
+            known.dimension,
+            self.fitted.noise,
+            prior_variance=self.prior_variance,
+        )
 
     @property
     def transform(self) -> Chain:

@@ -4,7 +4,6 @@ from surefoot.estimators.adaptive_truncation import AdaptiveTruncation
 from surefoot.estimators.estimator import Constants, Estimate, Estimator
 from surefoot.estimators.huber import Huber
 from surefoot.estimators.least_squares import LeastSquares
-from surefoot.estimators.leverage_truncation import LeverageTruncation
 from surefoot.estimators.student_t import StudentT
 from surefoot.estimators.truncation import Truncation
 from surefoot.estimators.tuning_free_truncation import TuningFreeTruncation
@@ -17,7 +16,6 @@ __all__ = [
     "Estimator",
     "Huber",
     "LeastSquares",
-    "LeverageTruncation",
     "Sample",
     "StudentT",
     "Truncation",

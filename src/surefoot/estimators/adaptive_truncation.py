@@ -15,7 +15,7 @@ from surefoot.estimators.estimator import UNWEIGHTED, Constants, Estimate
 from surefoot.estimators.live_rewards import FAR, LiveRewards
 from surefoot.regression.sample import Sample
 from surefoot.tails import Moment
-from surefoot.tails.moment import check_moment
+from surefoot.tails.moment import check_raw_moment
 
 Product = Callable[[np.ndarray], np.ndarray]
 
@@ -61,7 +61,7 @@ class AdaptiveTruncation:
     unions: int = 2
 
     def __post_init__(self) -> None:
-        check_moment(self.moment)
+        check_raw_moment(self.moment)
         if self.horizon is not None:
             checks.count("horizon", self.horizon)
         checks.share("delta", self.delta)

@@ -51,7 +51,6 @@ class Estimate:
         last_truncated: Whether the last one did.
         prior_mean: Empirical-Bayes mean of the prior, in the units of the sample.
         prior_scale: Empirical-Bayes scale of the prior, of which the coefficients are multiples.
-        spent: Sum of powers of leverages on which a threshold depends; 0 where none does.
     """
 
     coefficients: Tensor
@@ -61,7 +60,6 @@ class Estimate:
     last_truncated: bool = False
     prior_mean: float = 0.0
     prior_scale: float = 1.0
-    spent: float = 0.0
 
     __repr__ = brief
 

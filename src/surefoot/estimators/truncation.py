@@ -13,7 +13,7 @@ from surefoot.regression.observations import grown
 from surefoot.regression.sample import Sample
 from surefoot.regression.units import RewardUnits
 from surefoot.tails import Moment
-from surefoot.tails.moment import check_moment
+from surefoot.tails.moment import check_raw_moment
 
 
 @dataclass(eq=False)
@@ -53,7 +53,7 @@ class Truncation:
     moment: Moment
 
     def __post_init__(self) -> None:
-        check_moment(self.moment)
+        check_raw_moment(self.moment)
 
     def threshold(self, round_: int) -> float:
         """b_t in round t = 1, 2, ..."""

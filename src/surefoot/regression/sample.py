@@ -104,10 +104,11 @@ class Sample:
         return float(self.rewards @ self.rewards)
 
     def weighted_noise(self, noise: float) -> float:
-        """Sub-Gaussian constant of the weighted rewards, for one of the noise beside the sems."""
-        if not self.observations.has_errors:
-            return noise
-        return float((self.weights * (noise**2 + self.error_variances)).max().sqrt())
+        """Sub-Gaussian constant of the weighted rewards, for one of the noise beside the sems.
+
+        Of all rewards with errors, so that it does not depend on those so far.
+        """
+        return max(noise, self.factor.ridge**0.5 if self.observations.has_errors else 0.0)
 
     def factor_of(self, counts: Tensor) -> RidgeFactor:
         """V with such a weight of rewards at each site (S,); of all rewards where it is empty."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,14 +19,17 @@ _BLOCKS, _CORRECTION = 9, 1.5  # of the median of means
 
 @dataclass(frozen=True)
 class Moment:
-    """Moment assumption on the rewards, E|y|^(1 + alpha) <= bound.
+    """Moment assumption on the rewards, E|y - c|^(1 + alpha) <= bound.
 
-    It must hold at every point, given the past (E[|y_t|^(1 + alpha) | F_{t-1}] <= bound), for the
-    raw moment, about zero. For rewards far from zero the offset dominates it: centre them first.
+    It must hold at every point, given the past (E[|y_t - c|^(1 + alpha) | F_{t-1}] <= bound). The
+    raw moment, about zero, is dominated by the offset for rewards far from zero: centre them first,
+    or bound the moment about the mean.
 
     Args:
         alpha: Order of the moment less 1, in (0, 1]; 1 means a finite variance.
         bound: Bound v on the moment, in reward units to the power 1 + alpha; above 0.
+        center: The c of the moment: "zero", or "mean", the function at the point. Truncation needs
+            the first.
 
     Raises:
         InvalidInput: If an argument is out of range.
@@ -35,11 +39,12 @@ class Moment:
 
     Example:
         >>> Moment(alpha=0.5, bound=4.0)
-        Moment(alpha=0.5, bound=4.0)
+        Moment(alpha=0.5, bound=4.0, center='zero')
     """
 
     alpha: float
     bound: float
+    center: Literal["zero", "mean"] = "zero"
 
     def __post_init__(self) -> None:
         for name, value in (("alpha", self.alpha), ("bound", self.bound)):
@@ -53,8 +58,15 @@ class Moment:
         if not (0 < self.bound <= sys.float_info.max):
             raise InvalidInput(
                 f"`bound` is {checks.shown(self.bound)}, expected a finite number above 0 that "
-                "E|y|^(1 + alpha) does not exceed."
+                "E|y - c|^(1 + alpha) does not exceed."
             )
+        checks.choice("center", self.center, "zero", "mean")
+
+    @property
+    def statement(self) -> str:
+        """The assumption as a formula."""
+        about = "y" if self.center == "zero" else "y - f(x)"
+        return f"E|{about}|^{1.0 + self.alpha:g} is at most {self.bound:g} at every x"
 
     @classmethod
     def estimate(cls, y: ArrayLike) -> Moment:
@@ -93,4 +105,14 @@ def check_moment(value: object) -> None:
         raise InvalidInput(
             f"`moment` is {checks.shown(value)}, expected `Moment(alpha, bound)` or "
             "`Moment.estimate(rewards)`."
+        )
+
+
+def check_raw_moment(value: object) -> None:
+    """`InvalidInput` unless a value is a `Moment` about zero."""
+    check_moment(value)
+    if value.center != "zero":  # type: ignore[attr-defined]
+        raise InvalidInput(
+            f"`moment` is {value!r}, expected one about zero, by which rewards are truncated: pass "
+            '`center="zero"`, or `widths.self_normalised` with least squares.'
         )

@@ -18,13 +18,12 @@ from surefoot.widths.gaussian import bkb, chowdhury_gopalan, constant, srinivas
 from surefoot.widths.heavy_tailed import (
     adaptive_fourier,
     adaptive_nystrom,
-    leverage_truncated,
     truncated,
-    truncated_uniform,
     tuning_free,
 )
 from surefoot.widths.mixture import analytic_mixture, dual_mixture, sketch_determinant
 from surefoot.widths.progress import Progress, Width
+from surefoot.widths.self_normalised import self_normalised
 
 __all__ = [
     "Progress",
@@ -36,10 +35,9 @@ __all__ = [
     "chowdhury_gopalan",
     "constant",
     "dual_mixture",
-    "leverage_truncated",
+    "self_normalised",
     "sketch_determinant",
     "srinivas",
     "truncated",
-    "truncated_uniform",
     "tuning_free",
 ]

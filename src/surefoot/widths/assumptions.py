@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 from surefoot._internal import checks, doubling
 from surefoot.tails import Moment
-from surefoot.tails.moment import check_moment
+from surefoot.tails.moment import check_raw_moment
 from surefoot.types import InvalidInput
 from surefoot.widths.progress import Progress
 
@@ -22,6 +23,8 @@ class Theorem(ABC):
     delta: float
     scale: float
     horizon: int | None = None  # number of rounds, where the theorem has one
+    unproved: ClassVar[str] = ""  # why the bounds are not proved for all rounds at once
+    exact: ClassVar[bool] = False  # whether features must represent the kernel
 
     def __post_init__(self) -> None:
         if self.norm_bound is not None:
@@ -41,9 +44,26 @@ class Theorem(ABC):
         gain = 0.5 * math.log1p(rounds * prior_variance / ridge)
         return Progress(rounds, gain, 1, ridge, prior_variance=prior_variance)
 
+    def limit(self, progress: Progress) -> float:
+        """Bound on |f| by the assumptions alone, infinite where they give none."""
+        return (self.norm_bound or math.inf) * math.sqrt(progress.prior_variance)
+
     def largest_difference(self, progress: Progress, distance: float) -> float:
         """Most that f differs by between two points of this distance in the kernel."""
-        return self.norm(progress) * distance
+        return min(self.norm(progress) * distance, 2.0 * self.limit(progress))
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the bounds rest on."""
+        return (
+            self.of_noise,
+            f"the norm of f in the RKHS of the kernel is at most {self.norm_bound:g}",
+        )
+
+    @property
+    @abstractmethod
+    def of_noise(self) -> str:
+        """What is assumed of the noise."""
 
     @abstractmethod
     def unit(self, progress: Progress) -> float:
@@ -69,6 +89,10 @@ class SubGaussian(Theorem):
             raise InvalidInput(
                 "`noise` is 0, so `norm_bound` cannot start from it: pass a `norm_bound`."
             )
+
+    @property
+    def of_noise(self) -> str:
+        return f"the noise is {self.noise:g}-sub-Gaussian"
 
     def unit(self, progress: Progress) -> float:
         """R."""
@@ -107,13 +131,17 @@ class BoundedMoment(Theorem):
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        check_moment(self.moment)
+        check_raw_moment(self.moment)
         super().__post_init__()
+
+    @property
+    def of_noise(self) -> str:
+        return self.moment.statement
 
     def unit(self, progress: Progress) -> float:
         """v^(1/(1+a)), which bounds |f|."""
         return float(self.moment.bound ** (1.0 / (1.0 + self.moment.alpha)))
 
-    def largest_difference(self, progress: Progress, distance: float) -> float:
+    def limit(self, progress: Progress) -> float:
         """The means of the rewards are within the unit, too."""
-        return min(super().largest_difference(progress, distance), 2.0 * self.unit(progress))
+        return min(super().limit(progress), self.unit(progress))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 from surefoot._internal import checks
 from surefoot.widths.assumptions import SubGaussian
@@ -106,6 +107,8 @@ class chowdhury_gopalan(SubGaussian):  # noqa: N801
         1.562...
     """
 
+    exact: ClassVar[bool] = True
+
     def of_theorem(self, progress: Progress) -> float:
         exponent = progress.information_gain + 1.0 + math.log(1.0 / self.delta)
         noise = progress.weighted_noise(self.noise)
@@ -145,6 +148,7 @@ class bkb(SubGaussian):  # noqa: N801
         2.717...
     """
 
+    unproved: ClassVar[str] = "Theorem 2 needs the theory's oversampling, and all rounds of a batch"
     accuracy: float = 0.5
 
     def __post_init__(self) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import ClassVar
 
 from surefoot._internal import checks, doubling
 from surefoot.tails import Moment
 from surefoot.types import InvalidInput
 from surefoot.widths.assumptions import BoundedMoment, Theorem
 from surefoot.widths.gaussian import projected
-from surefoot.widths.phases import Phase
 from surefoot.widths.progress import Progress
 
 
@@ -40,97 +40,12 @@ class truncated(BoundedMoment):  # noqa: N801
         73.99...
     """
 
+    unproved: ClassVar[str] = "Theorem 1 holds in each round by itself"
+
     def of_theorem(self, progress: Progress) -> float:
         spread = 2.0 * progress.information_gain + 2.0 * math.log(1.0 / self.delta)
         bound = _pull_threshold(self.moment, progress.round)
         return self.norm(progress) + 3.0 / math.sqrt(progress.ridge) * bound * math.sqrt(spread)
-
-
-@dataclass(frozen=True)
-class truncated_uniform(BoundedMoment):  # noqa: N801
-    r"""Narrower width of TGP-UCB, which holds in all rounds at once.
-
-    .. math:: \sqrt{B^2 + c_t^2 (\ln\det(I + K_t / \lambda) + 2 \ln(1 / \delta_t)) / \lambda}
-        + b_t \sqrt{(1 + a) / \lambda}
-
-    A reward below the threshold differs from its mean by a :math:`b_t`-sub-Gaussian number
-    (Hoeffding's lemma), where Theorem 1 has 2 b_t; the bias of truncation has a term of its own.
-    Rounds are in epochs i = 0, 1, ..., each a quarter longer in all than those before: c_t is the
-    threshold at the end of the epoch, and :math:`\delta_t = \delta / ((i + 1)(i + 2))`.
-
-    Args:
-        moment: Bound v on the raw moment of order 1 + a of the rewards.
-        norm_bound: Bound B on the RKHS norm ||f||, in reward units; None doubles it from
-            v^(1/(1+a)).
-        delta: Probability that the bounds fail in some round, in (0, 1).
-        scale: Factor on the whole width; 1 is that of the theorem.
-
-    Raises:
-        InvalidInput: For an argument out of range.
-
-    References:
-        notes/guarantees.md, Proposition 3, with the mixture of Flynn and Reeb 2024 for the noise;
-        Chowdhury and Gopalan 2019 (heavy-tailed payoffs), Theorem 1, for the thresholds.
-
-    Example:
-        >>> progress = Progress(round=100, information_gain=12.5, dimension=20, ridge=1.0)
-        >>> truncated_uniform(Moment(alpha=1.0, bound=2.0), norm_bound=1.0)(progress)
-        35.975...
-    """
-
-    def of_theorem(self, progress: Progress) -> float:
-        norm = self.norm(progress)
-        if progress.round == 0:
-            return norm
-        epoch, end = 0, 1
-        while end < progress.round:  # the rounds of an epoch end at ceil(1.25^i)
-            epoch, end = epoch + 1, math.ceil(1.25 ** (epoch + 1))
-        delta = self.delta / ((epoch + 1) * (epoch + 2))
-        spread = 2.0 * progress.information_gain + 2.0 * math.log(1.0 / delta)
-        noise = _pull_threshold(self.moment, end) * math.sqrt(spread / progress.ridge)
-        bias = math.sqrt((1.0 + self.moment.alpha) / progress.ridge)
-        bias *= _pull_threshold(self.moment, progress.round)
-        return math.hypot(norm, noise) + bias
-
-
-@dataclass(frozen=True)
-class leverage_truncated(BoundedMoment):  # noqa: N801
-    """Width of `LeverageTruncation`, for rewards with a bounded moment of order 1 + a.
-
-    Of the order of that of Lemma 1 of Chowdhury and Gopalan 2019, with the information gain in
-    place of the number of features, and proved for arms that depend on the rewards, and for any
-    kernel. The constants are those of the proof.
-
-    Args:
-        moment: Bound v on the raw moment of order 1 + a of the rewards.
-        norm_bound: Bound B on the RKHS norm ||f||, in reward units; None doubles it from
-            v^(1/(1+a)).
-        delta: Probability that the bounds fail in some round, in (0, 1); that of the estimator.
-        scale: Factor on the whole width; 1 is that of the theorem.
-
-    Raises:
-        InvalidInput: For an argument out of range.
-
-    References:
-        notes/guarantees.md, Proposition 4.
-
-    Example:
-        >>> progress = Progress(1, information_gain=0.3, dimension=20, ridge=1.0, spent=1.0)
-        >>> leverage_truncated(Moment(alpha=1.0, bound=2.0), norm_bound=1.0)(progress)
-        17.155...
-    """
-
-    def of_theorem(self, progress: Progress) -> float:
-        norm = self.norm(progress)
-        if progress.round == 0:
-            return norm
-        phase = Phase.of(self.moment, self.delta, progress.spent)
-        return norm + phase.deviation / math.sqrt(progress.ridge)
-
-    def at_one_point(self, rounds: int, prior_variance: float, ridge: float) -> Progress:
-        power, noise = 0.5 * (1.0 + self.moment.alpha), ridge / prior_variance
-        spent = sum((1.0 / (t + noise)) ** power for t in range(1, rounds + 1))
-        return replace(super().at_one_point(rounds, prior_variance, ridge), spent=spent)
 
 
 @dataclass(frozen=True)
@@ -165,6 +80,7 @@ class adaptive_fourier(BoundedMoment):  # noqa: N801
         91.85...
     """
 
+    unproved: ClassVar[str] = "the proof is for arms that do not depend on the rewards"
     horizon: int | None = None
 
     def __post_init__(self) -> None:
@@ -210,6 +126,7 @@ class adaptive_nystrom(BoundedMoment):  # noqa: N801
         95.32...
     """
 
+    unproved: ClassVar[str] = "the proof is for arms that do not depend on the rewards"
     horizon: int | None = None
     accuracy: float = 0.1
 
@@ -262,6 +179,7 @@ class tuning_free(Theorem):  # noqa: N801
         75.3...
     """
 
+    unproved: ClassVar[str] = "no theorem has its constants"
     norm_bound: float | None = None
     delta: float = 0.1
     tail: float = 2.0
@@ -271,6 +189,10 @@ class tuning_free(Theorem):  # noqa: N801
         super().__post_init__()
         if checks.positive("tail", self.tail) < 1.0:
             raise InvalidInput(f"`tail` is {checks.shown(self.tail)}, expected at least 1.")
+
+    @property
+    def of_noise(self) -> str:
+        return "the tails of the rewards are regular"
 
     def unit(self, progress: Progress) -> float:
         """b_t sqrt(L_t)."""

@@ -10,7 +10,7 @@ from surefoot._internal import checks
 from surefoot.widths.assumptions import SubGaussian
 from surefoot.widths.progress import Progress
 
-_SHIFTS = (1.0, 4.0, 16.0, 64.0)
+SHIFTS = (1.0, 4.0, 16.0, 64.0)
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ class dual_mixture(SubGaussian):  # noqa: N801
         1
     """
 
-    shifts: Sequence[float] = _SHIFTS
+    shifts: Sequence[float] = SHIFTS
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -25,8 +25,6 @@ class Progress:
         prior_variance: Largest prior variance k(x, x).
         threshold: Threshold of the estimator (see `Info`), in (standardised) reward units; infinite
             for least squares.
-        spent: Sum of powers of the leverages that the estimator has spent, see
-            `LeverageTruncation`; 0 for others.
         unexplained: Function without arguments that returns tr(K_t - K~_t) / ridge, with K~_t the
             kernel matrix of the features; 0 where these represent the kernel.
         misfit: Function of a regularisation a that returns a y' (K~_t + a I)^{-1} y, the least of
@@ -48,7 +46,6 @@ class Progress:
     effective_dimension: Callable[[], float] = lambda: 0.0
     prior_variance: float = 1.0
     threshold: float = math.inf
-    spent: float = 0.0
     unexplained: Callable[[], float] = lambda: 0.0
     misfit: Callable[[float], float] = lambda ridge: 0.0
     weighted_noise: Callable[[float], float] = lambda noise: noise

@@ -67,6 +67,9 @@ def ata(
         horizon=rounds,
         delta=DELTA,
         features=features,
+        folded=True,
+        oversampling=4.0,
+        root="cholesky",
     )
 
 

@@ -12,13 +12,12 @@ import numpy as np
 import torch
 
 import surefoot as sf
-from surefoot_experiments.benchmarks.round_cost import ESTIMATORS, MOMENT, on_arms
+from surefoot_experiments.benchmarks.round_cost import ESTIMATORS, on_arms
 from surefoot_experiments.harness.tables import TableOutput, benchmark, ran_on, table_from
 from surefoot_experiments.harness.trial import Case, Rows, Scale, Tables, Trial
 
 SLOWING: dict[str, Callable[[], Any]] = {
     "TuningFreeTruncation": sf.estimators.TuningFreeTruncation,
-    "LeverageTruncation": lambda: sf.estimators.LeverageTruncation(MOMENT),
 }
 DRIFTING = ESTIMATORS | SLOWING
 MOST = 100_000  # rounds of those that slow down

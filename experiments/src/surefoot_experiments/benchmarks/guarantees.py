@@ -80,25 +80,15 @@ def _truncation(known: Known) -> sf.Truncation:
     return sf.Truncation(known.moment)
 
 
+def _of_variance(known: Known) -> sf.widths.self_normalised:
+    return sf.widths.self_normalised(sf.Moment(1.0, known.noise**2, "mean"), known.norm, DELTA)
+
+
 TRUNCATED: Mapping[str, Bounds] = {
     "theorem 1": Bounds(lambda it: sf.widths.truncated(it.moment, it.norm, DELTA), _truncation),
-    "proposition 3": Bounds(
-        lambda it: sf.widths.truncated_uniform(it.moment, it.norm, DELTA), _truncation
-    ),
-    "proposition 3, guarding": Bounds(
-        lambda it: sf.widths.truncated_uniform(it.moment, it.norm, DELTA),
-        _truncation,
-        Guarded(slack=4.0),
-    ),
-    "proposition 3, guarding, slack 19": Bounds(
-        lambda it: sf.widths.truncated_uniform(it.moment, it.norm, DELTA),
-        _truncation,
-        Guarded(slack=19.0),
-    ),
-    "proposition 4": Bounds(
-        lambda it: sf.widths.leverage_truncated(it.moment, it.norm, DELTA),
-        lambda it: sf.estimators.LeverageTruncation(it.moment, DELTA),
-    ),
+    "proposition 3": Bounds(lambda it: sf.widths.self_normalised(it.moment, it.norm, DELTA)),
+    "proposition 3, variance": Bounds(_of_variance),
+    "proposition 3, variance, guarding": Bounds(_of_variance, policy=Guarded(slack=4.0)),
     "as published": Bounds(lambda it: as_published.Truncated(it.moment, it.norm), _truncation),
     "heuristic": Bounds(lambda it: sf.widths.srinivas(DELTA), _truncation),
 }
@@ -162,11 +152,11 @@ kernel with lengthscale {lengthscale} and standard deviation 1; noise is Gaussia
 deviation R unless said otherwise, and the ridge its variance (1 for TGP-UCB). V-UCB is for the
 quantile of level {level} over ten equally likely environments; BKB draws each pull with an
 oversampling of 5; TGP-UCB is told the second moment of the rewards (Student-t(3) has the scale
-0.3), and *proposition 4* is truncation by leverage. *guarding*: the choice is the heuristic's as
-long as the bounds certify it (`Guarded`, slack 4; the defaults are 9, and 19 for TGP-UCB), so that
-the regret is at most 1 + slack times the bound of the theorem. **of random arms** is the regret as
-a share of that of uniform pulls, **of the heuristic** as a share of that of the last row of the
-task, on the same functions.
+0.3), and *proposition 3* is least squares, with that or the variance. *guarding*: the choice is
+the heuristic's as long as the bounds certify it (`Guarded`, slack 4; the default is 9, and 4 for
+a moment), so that the regret is at most 1 + slack times the bound of the theorem. **of random
+arms** is the regret as a share of that of uniform pulls, **of the heuristic** as a share of that
+of the last row of the task, on the same functions.
 
 **failed** counts the runs in which f was outside of the bounds anywhere, seen every {look} rounds,
 with the exact 95 % interval of the share. With a theorem the share is at most delta; *heuristic*

@@ -109,7 +109,9 @@ ENVIRONMENT = sf.FiniteEnvironment([0.0, 0.4, 1.0], [0.2, 0.5, 0.3])
 ALGORITHMS: dict[str, Callable[[sf.Arms, Any], sf.Optimizer]] = {
     "gp_ucb": sf.algorithms.gp_ucb,
     "tgp_ucb": partial(sf.algorithms.tgp_ucb, **KNOWN),
-    "ata_gp_ucb": partial(sf.algorithms.ata_gp_ucb, horizon=HORIZON, **KNOWN),
+    "ata_gp_ucb": partial(
+        sf.algorithms.ata_gp_ucb, horizon=HORIZON, folded=True, root="cholesky", **KNOWN
+    ),
     "bbkb": partial(sf.algorithms.bbkb, **SKETCH),
     "bkb": partial(sf.algorithms.bkb, **SKETCH),
     "v_ucb": lambda arms, kernel: sf.algorithms.v_ucb(
@@ -237,7 +239,10 @@ def _trial(name: str, seed: int, rounds: int) -> tuple[float, int]:
             kernel,
             horizon=HORIZON,
             features="fourier" if name == "ATA-QFF" else "nystrom",
+            folded=True,
+            oversampling=4.0,
             resample="adaptive",
+            root="cholesky",
             width=adaptive,
             **known,
         )

@@ -51,7 +51,9 @@ def _ata(problem: ArmProblem, rounds: int, seed: int) -> Optimizer:
         norm_bound=problem.norm_bound,
         horizon=rounds,
         features="nystrom",
+        oversampling=4.0,
         resample="adaptive",
+        root="cholesky",
         width=width,
         seed=seed,
     )

@@ -1,0 +1,146 @@
+"""Bands of `self_normalised` about least squares with several regularisations."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from surefoot._internal.linalg import cholesky
+from surefoot._internal.user_warnings import warn
+from surefoot.regression.embedding import Embedding
+from surefoot.regression.products import AT_ONCE
+from surefoot.regression.sample import Sample
+from surefoot.regression.units import RewardUnits
+from surefoot.widths import Progress, self_normalised
+
+_TINY = 1e-300  # variance, below which a root has no derivative
+_SETTLED = 0.99  # of the spread of the noise, that another pass leaves
+
+
+class Assumptions(Protocol):
+    """What bounds rest on."""
+
+    @property
+    def norm_bound(self) -> float | None:
+        """Bound on the norm of the function; None where it is found by doubling."""
+        ...
+
+
+def warn_contradicted(rule: Assumptions) -> None:
+    """Warn that no function is close to the rewards, where a norm bound does not grow."""
+    if rule.norm_bound is not None:  # else it has yet to reach the norm
+        warn(
+            f"the rewards contradict {rule!r}: no function of that norm is close to them, so what "
+            "is assumed of the function or of the noise is too small, and the bounds do not hold.",
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class SelfNormalised:
+    """Estimates with s regularisations and their reach, in the eigenvectors of the pulls' Gram.
+
+    Args:
+        embedding: The feature map phi.
+        vectors: Eigenvectors (m, m) of the Gram matrix G of the pulls.
+        values: Its eigenvalues (m,).
+        filters: What V^{-1} is replaced by, on the eigenvectors (s, m): g / (g^2 + a g + a rho / v)
+            for the regularisations a, by which bias and noise are least.
+        coefficients: Theta (s, m) of each.
+        norm: Bound on the norm of f.
+        missing: tr(K - K~) of the pulls, K~ the kernel matrix of the features.
+        root: (m, m), with root root' = (rho I + W) times the squared radius.
+        units: Prior mean and output scale.
+    """
+
+    embedding: Embedding
+    vectors: Tensor
+    values: Tensor
+    filters: Tensor
+    coefficients: Tensor
+    norm: float
+    missing: float
+    root: Tensor
+    units: RewardUnits
+
+    def band(self, points: Tensor) -> tuple[Tensor, Tensor]:
+        """Means and reaches (s, n) at points (n, d), in reward units."""
+        features, units = self.embedding(points), self.units
+        means, reaches = self.of_features(features, self.embedding.residual(points, features))
+        return units.center + units.scale * means, units.scale * reaches
+
+    def of_features(self, features: Tensor, residual: Tensor) -> tuple[Tensor, Tensor]:
+        """The same, in units of the model, from features (n, m) and what these leave out (n,)."""
+        rotated, filters = features @ self.vectors.to(features), self.filters.to(features)
+        values = self.values.to(features)
+        means = self.coefficients.to(features) @ rotated.T
+        solved = filters.unsqueeze(1) * rotated  # (s, n, m)
+        explained = rotated.square() @ (1.0 - values * filters).square().T  # (n, s)
+        beside = self.missing * (rotated.square() @ (values * filters.square()).T)
+        left = residual.clamp_min(_TINY).sqrt().unsqueeze(-1) + beside.clamp_min(_TINY).sqrt()
+        bias = self.norm * (explained + left.square()).clamp_min(_TINY).sqrt().T
+        noise = (solved @ self.root.to(features)).square().sum(-1)
+        return means, bias + noise.clamp_min(_TINY).sqrt()
+
+    def excess(self, points: Tensor, row: int) -> Tensor:
+        """Most by which f at points (n, d) is larger than at one of them (n,).
+
+        It is less than the difference of their bounds, in which what they share counts twice.
+        """
+        features = self.embedding(points)
+        left = self.embedding.residual(points, features).clamp_min(0.0).sqrt()
+        means, reaches = self.of_features(features - features[row], (left + left[row]).square())
+        return self.units.scale * (means + reaches).amin(0)
+
+    @classmethod
+    def of(
+        cls,
+        rule: self_normalised,
+        sample: Sample,
+        residual: Tensor,
+        embedding: Embedding,
+        progress: Progress,
+    ) -> SelfNormalised:
+        """The bands of all rewards.
+
+        Args:
+            rule: The width.
+            sample: The rewards.
+            residual: What features leave of the prior variance at the sites (S,), rounding aside.
+            embedding: The feature map.
+            progress: State of the run.
+        """
+        counts, features, rho = sample.counts, sample.features, rule.rho(progress)
+        eye = torch.eye(features.shape[1], dtype=features.dtype, device=features.device)
+        values, vectors = torch.linalg.eigh(sample.factor.gram - sample.factor.ridge * eye)
+        values = values.clamp_min(0.0)
+        ridges = features.new_tensor(rule.ridges(progress)).unsqueeze(-1)
+        filters = values / (values * (values + ridges) + ridges * (rho / rule.moment.bound))
+        theta = filters * (sample.moments(sample.sums) @ vectors)
+        norm, missing = rule.norm(progress), float(counts @ residual)
+        units = sample.units
+        known = cls(embedding, vectors, values, filters, theta, norm, missing, eye, units)
+        means = sample.sums / counts
+        squares = (sample.totals(sample.rewards.square()) - counts * means.square()).clamp_min(0.0)
+        most = norm * (residual + features.square().sum(-1)).sqrt()
+        upper = most.clamp_max(rule.limit(progress))
+        lower, total = -upper, math.inf
+        while True:
+            weights = rule.spread(counts, means, squares, lower, upper)
+            before, total = total, float(weights.sum())
+            mixed = rho * eye + AT_ONCE.gram(features, weights)
+            root = cholesky(mixed)
+            log_det = float((root.diagonal().square() / rho).log().sum() + weights @ residual / rho)
+            radius = math.sqrt(log_det + 2.0 * math.log(1.0 / rule.delta))
+            found = replace(known, root=radius * (vectors.T @ root))
+            middle, reach = found.of_features(features, residual)
+            lower = torch.maximum(lower, (middle - reach).amax(0))
+            upper = torch.minimum(upper, (middle + reach).amin(0))
+            if bool((lower > upper).any()):
+                warn_contradicted(rule)
+                return found
+            if total > _SETTLED * before:
+                return found

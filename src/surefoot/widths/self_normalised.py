@@ -1,0 +1,137 @@
+"""Bounds of least squares for noise of finite variance, without truncation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from surefoot._internal import checks
+from surefoot.tails import Moment
+from surefoot.tails.moment import check_moment
+from surefoot.types import InvalidInput
+from surefoot.widths.assumptions import Theorem
+from surefoot.widths.mixture import SHIFTS
+from surefoot.widths.progress import Progress
+
+
+@dataclass(frozen=True)
+class self_normalised(Theorem):  # noqa: N801
+    r"""Bounds for rewards of finite variance and ||f|| <= B, in any Nyström features.
+
+    With probability :math:`1 - \delta`, for all points, rounds and a > 0 at once,
+
+    .. math:: |f - \mu_a|(x) \leq B b_a(x) + \sqrt{u_a^\top (\rho I + W) u_a}
+        \sqrt{\ln\det(I + W / \rho) + 2 \ln(1 / \delta)},
+
+    .. math:: W = \sum_s \frac{\epsilon_s^2 + 2 \sigma_s^2}{3} \phi(x_s) \phi(x_s)^\top,
+
+    :math:`\mu_a = u_a(x)^\top \Phi^\top y` with :math:`u_a = (G + a I + (a \rho / v) G^{-1})^{-1}
+    \phi(x)`, :math:`G = \Phi^\top \Phi`, being least squares that leaves out what was not measured,
+    :math:`\epsilon_s` and :math:`\sigma_s^2` the noise of a reward and its variance, and
+    :math:`B b_a` the bias. Rewards
+    are not truncated, and points may depend on them. W is at most that of an f within the bounds
+    themselves, which are found again until it stays. The bounds of a point are the narrowest ones
+    over a in v / B^2 times `shifts`: they are no multiple of a deviation. In features of a
+    dictionary its error is added to bias and determinant.
+
+    Called as a width it is the multiplier of the deviation if squared noise were at its mean.
+
+    Args:
+        moment: Bound v on the second moment of the rewards, or on that about their mean, with
+            `center="mean"`, which is narrower: the bounds pay for f itself else.
+        norm_bound: Bound B on the RKHS norm ||f||, in reward units; None doubles it from sqrt(v).
+        delta: Probability that the bounds fail in some round, in (0, 1).
+        scale: Factor on the distance of the bounds from the mean; 1 is that of the theorem.
+        shifts: Regularisations a in units of v / B^2, above 0.
+        mixture: The constant rho in units of v k(x, x), above 0: the bounds hold for any, and are
+            narrow from about so many rewards at a point on.
+
+    Raises:
+        InvalidInput: For an argument out of range or a moment of an order below 2, and at the start
+            of a run for an estimator other than `LeastSquares`.
+
+    References:
+        notes/guarantees.md, Proposition 3; Delyon 2009, "Exponential inequalities for sums of
+        weakly dependent variables"; Chugg and Ramdas 2025, "A variational approach to
+        dimension-free self-normalized concentration".
+
+    Example:
+        >>> import surefoot as sf
+        >>> space, kernel = sf.Arms([[0.0], [0.5], [1.0]]), sf.kernels.squared_exponential(0.2)
+        >>> variance = sf.Moment(alpha=1.0, bound=1.0, center="mean")
+        >>> bounds = sf.widths.self_normalised(variance, norm_bound=2.0)
+        >>> optimizer = sf.algorithms.gp_ucb(space, kernel, width=bounds)
+        >>> info = optimizer.tell_all([0, 1, 2] * 40, [0.0, 1.0, 0.5] * 39 + [0.0, 1.0, 9.0])
+        >>> value, lower, upper = optimizer.belief().predict([[0.5]])
+        >>> bool(0.0 < lower < value < upper)
+        True
+    """
+
+    moment: Moment
+    norm_bound: float | None = None
+    delta: float = 0.1
+    scale: float = 1.0
+    shifts: Sequence[float] = SHIFTS
+    mixture: float = 10.0
+
+    def __post_init__(self) -> None:
+        check_moment(self.moment)
+        super().__post_init__()
+        if self.moment.alpha != 1.0:
+            raise InvalidInput(
+                f"`moment` has alpha = {self.moment.alpha!r}, expected 1, a finite variance: use "
+                "`tgp_ucb`, which needs less."
+            )
+        object.__setattr__(self, "shifts", tuple(self.shifts))
+        for shift in self.shifts:
+            checks.positive("shifts", shift)
+        checks.positive("mixture", self.mixture)
+
+    @property
+    def of_noise(self) -> str:
+        return self.moment.statement
+
+    def unit(self, progress: Progress) -> float:
+        """The root of v, which bounds |f| where the moment is about zero."""
+        return math.sqrt(self.moment.bound)
+
+    def limit(self, progress: Progress) -> float:
+        """The mean of the rewards is within the unit, too, where the moment is about zero."""
+        about_mean = self.moment.center == "mean"
+        return min(super().limit(progress), math.inf if about_mean else self.unit(progress))
+
+    def of_theorem(self, progress: Progress) -> float:
+        exponent = 2.0 * (progress.information_gain + math.log(1.0 / self.delta))
+        most = max(self.rho(progress) / progress.ridge, self.moment.bound)
+        return self.norm(progress) + math.sqrt(most * exponent / progress.ridge)
+
+    def rho(self, progress: Progress) -> float:
+        """The constant of the mixture."""
+        return self.mixture * self.moment.bound * progress.prior_variance
+
+    def ridges(self, progress: Progress) -> list[float]:
+        """The regularisations a."""
+        return [shift * self.moment.bound / self.norm(progress) ** 2 for shift in self.shifts]
+
+    def spread(
+        self, counts: Tensor, means: Tensor, squares: Tensor, lower: Tensor, upper: Tensor
+    ) -> Tensor:
+        """Most that the sum of (noise^2 + 2 variance) / 3 at each site can be (S,).
+
+        Args:
+            counts: Number of rewards at the sites (S,).
+            means: Their means (S,).
+            squares: Sums of squared differences from these (S,).
+            lower: Lower bounds of f (S,).
+            upper: Upper bounds of f (S,).
+        """
+        if self.moment.center == "mean":
+            far = torch.maximum(means - lower, upper - means).square()
+        else:  # the variance is at most v - f^2
+            f = torch.minimum(torch.maximum(-means, lower), upper)
+            far = means.square() - 2.0 * means * f - f.square()
+        return (squares + counts * (far + 2.0 * self.moment.bound)) / 3.0
