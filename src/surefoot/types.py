@@ -174,7 +174,7 @@ class Info:
 
         It is in reward units (of transformed rewards, if they are transformed): on |residual|,
         where `Huber` starts to reduce the weight and where that of `StudentT` is 1/2; on |y| in
-        `Truncation`, on |u_i y| in `AdaptiveTruncation`, and on h |y| in `TuningFreeTruncation`.
+        `Truncation`, and on |u_i y| in `AdaptiveTruncation`.
         """
         return self.diagnostics.threshold
 

@@ -65,7 +65,6 @@ RUNS: dict[str, Callable[..., sf.Optimizer]] = {
         root="symmetric",
     ),
     "ata in a box": partial(sf.algorithms.ata_gp_ucb, box(), SMOOTH, moment=MOMENT, nodes=6),
-    "tuning-free": partial(sf.algorithms.tuning_free_gp_ucb, arms(), KERNEL),
     "bkb": partial(sf.algorithms.bkb, arms(), KERNEL, noise=0.1, oversampling=3.0),
     "bkb in a box": partial(sf.algorithms.bkb, box(), KERNEL, noise=0.1, oversampling=3.0),
     "bbkb": partial(sf.algorithms.bbkb, arms(), KERNEL, noise=0.1, oversampling=3.0),

@@ -29,7 +29,6 @@ from surefoot.algorithms import (
     robust_ucb,
     stable_opt,
     tgp_ucb,
-    tuning_free_gp_ucb,
     v_ucb,
 )
 from surefoot.widths import self_normalised
@@ -121,7 +120,6 @@ ARMS = {
         of(ata_gp_ucb, KERNEL, horizon=10**5, **SMALL, **HEAVY),
         start=500,
     ),
-    "`tuning_free_gp_ucb`": Stated(arms, of(tuning_free_gp_ucb, KERNEL), numbers="t"),
     "`StudentT`": Stated(arms, of(sf.Optimizer, KERNEL, estimator=sf.StudentT()), start=4_000),
     "`robust_ucb`": Stated(arms, of(robust_ucb, KERNEL), start=4_000),
     "`robust_ucb`, guarded by `BoundsOf`": Stated(

@@ -43,7 +43,6 @@ FEATURES: dict[str, Callable[[], Any]] = {
 ESTIMATORS: dict[str, Callable[[], Any]] = {
     "truncation": lambda: sf.Truncation(MOMENT),
     "adaptive": lambda: sf.AdaptiveTruncation(MOMENT, 100),
-    "tuning-free": sf.estimators.TuningFreeTruncation,
     "huber": sf.Huber,
     "student-t": sf.StudentT,
 }

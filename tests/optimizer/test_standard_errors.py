@@ -226,7 +226,7 @@ def test_wrong_errors_of_many_rewards_are_refused(sems, message):
 
 
 def test_an_estimator_without_use_for_errors_refuses_them():
-    one = optimizer(estimator=sf.estimators.TuningFreeTruncation())
+    one = optimizer(estimator=sf.Truncation(sf.Moment(1.0, 4.0)))
     query = one.ask()
     with pytest.raises(sf.InvalidInput, match=r"not supported by .*: pass `Huber\(\)`"):
         one.tell(query, 1.0, sem=0.5)

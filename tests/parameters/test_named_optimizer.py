@@ -35,7 +35,6 @@ def _value(params) -> float:
     "make",
     [
         lambda: algorithms.gp_ucb(UNIT, KERNEL, ridge=0.01, seed=0),
-        lambda: algorithms.tuning_free_gp_ucb(UNIT, KERNEL, seed=0),
         lambda: algorithms.robust_ucb(UNIT, initial=4, seed=0),
         lambda: algorithms.robust_ucb(
             UNIT, KERNEL, policy=sf.acquisition.NoisyExpectedImprovement(16), seed=0

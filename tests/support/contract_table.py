@@ -93,7 +93,6 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
     "huber": sf.Huber,
     "growing-huber": lambda: sf.Huber(growing=True),
     "student-t": sf.StudentT,
-    "tuning-free": sf.estimators.TuningFreeTruncation,
 }
 RISKS: dict[str, Callable[[], Any]] = {
     "var": lambda: sf.VaR(0.3),

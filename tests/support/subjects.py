@@ -87,7 +87,6 @@ LASTING: dict[str, Subject] = {
         fresh=1e-7,
     ),
     "robust_ucb": Subject(on_arms(algorithms.robust_ucb), fresh=1e-5),
-    "tuning_free": Subject(on_arms(algorithms.tuning_free_gp_ucb), fresh=1e-8),
     "repeated": Subject(
         on_arms(sf.Optimizer, plan=Plan(repeat_until=2.0), ridge=0.1), fresh=1e-8, first=6
     ),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 FIRST_HORIZON = 1024
 
 
@@ -70,20 +68,3 @@ def norm_bound(given: float | None, unit: float, rewards: int) -> float:
         return given
     exponent = max(rewards, 2).bit_length() - 1  # floor of log2(t)
     return unit * 2.0 ** (exponent.bit_length() - 1)
-
-
-def rounds_logarithm(delta: float, rewards: int) -> float:
-    """L_t = ln(pi^2 t^2 / (3 delta)): bounds of two tails in all rounds, without a horizon.
-
-    Args:
-        delta: Total failure probability, in (0, 1).
-        rewards: Number t of rewards so far; 0 counts as 1.
-
-    Returns:
-        L_t.
-
-    Example:
-        >>> rounds_logarithm(0.1, rewards=100)
-        12.7...
-    """
-    return 2.0 * math.log(math.pi * max(rewards, 1)) - math.log(3.0 * delta)

@@ -9,7 +9,7 @@ import torch
 from surefoot import kernels
 from surefoot._internal import checks
 from surefoot.algorithms._defaults import placed, width_or
-from surefoot.estimators import AdaptiveTruncation, Truncation, TuningFreeTruncation
+from surefoot.estimators import AdaptiveTruncation, Truncation
 from surefoot.features import Exact, Features, LeverageSampling, Nystrom, QuadratureFourier
 from surefoot.optimizer import Optimizer
 from surefoot.spaces import Arms, Box, Space
@@ -21,7 +21,6 @@ from surefoot.widths import (
     adaptive_fourier,
     adaptive_nystrom,
     truncated,
-    tuning_free,
 )
 
 if TYPE_CHECKING:
@@ -202,72 +201,6 @@ def ata_gp_ucb(
         features=maps[features],
         estimator=AdaptiveTruncation(moment, horizon, level, root, unions),
         width=bounds,
-        ridge=ridge,
-        seed=seed,
-    )
-
-
-def tuning_free_gp_ucb(
-    space: Space,
-    kernel: Kernel,
-    *,
-    norm_bound: float | None = None,
-    delta: float = 0.1,
-    tail: float = 2.0,
-    features: Features | None = None,
-    width: Width | None = None,
-    ridge: float = 1.0,
-    scale: float = 1.0,
-    seed: int = 0,
-    device: str | torch.device = "cpu",
-) -> Optimizer:
-    """GP-UCB for heavy-tailed rewards of which no moment is known.
-
-    Rewards are truncated where h |y| exceeds a threshold, with h^2 = phi(x)^T V^{-1} phi(x) the
-    leverage. Threshold and width are computed from the rewards, such that fewer than
-    ln(pi^2 t^2 / (3 delta)) rewards are truncated. The constants of the width do not account for
-    the union over thresholds, so that the probability 1 - delta is not proved.
-
-    Args:
-        space: `Arms` or `Box`.
-        kernel: The prior covariance, with k(x, x) <= 1.
-        norm_bound: Bound B on the norm of f, in reward units; None finds it by doubling.
-        delta: Probability with which the bounds may fail.
-        tail: Constant K >= 1 of the assumption on the tails that replaces a known moment, see
-            `widths.tuning_free`: 2 for Pareto tails of index 2 and above, 3 for 1.5 and above.
-        features: The feature map, `Exact()` by default.
-        width: The width in place of `widths.tuning_free`.
-        ridge: Regularisation lambda, in squared reward units.
-        scale: Factor of that width.
-        seed: Seed of all random choices.
-        device: Device of the tensors.
-
-    Returns:
-        The optimizer.
-
-    Raises:
-        InvalidInput: If an argument is out of range, or k(x, x) exceeds 1.
-
-    References:
-        Wang, Zheng, Zhou and Zhou 2021, "A new principle for tuning-free Huber regression"; Genalti
-        et al. 2024, "(epsilon, u)-adaptive regret minimization in heavy-tailed bandits"; Chowdhury
-        and Gopalan 2019, for the rate of the width.
-
-    Example:
-        >>> import surefoot as sf
-        >>> space, kernel = sf.Arms([[0.0], [0.5], [1.0]]), sf.kernels.squared_exponential(0.2)
-        >>> optimizer = sf.algorithms.tuning_free_gp_ucb(space, kernel)
-        >>> info = optimizer.tell_all([0, 1, 2] * 10, [0.1, 0.9, 0.2] * 9 + [0.1, 0.9, -1e6])
-        >>> info.truncated, optimizer.recommend().arm
-        (1, 1)
-    """
-    _require_bounded(kernel, space)
-    return Optimizer(
-        placed(space, device),
-        kernel,
-        features=Exact() if features is None else features,
-        estimator=TuningFreeTruncation(delta),
-        width=width_or(width, scale, tuning_free(norm_bound, delta, tail, scale)),
         ridge=ridge,
         seed=seed,
     )

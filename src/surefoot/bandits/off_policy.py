@@ -13,7 +13,6 @@ from scipy import special
 from surefoot._internal import checks
 from surefoot._internal.linalg import Floats
 from surefoot.bandits.contextual import Contextual, Decision
-from surefoot.estimators.tuning_free_truncation import leverage_threshold
 from surefoot.types import InvalidInput, NotReady
 
 _PASSES = 3  # of the mean that terms are truncated about
@@ -295,3 +294,30 @@ def _column(name: str, values: ArrayLike) -> Floats:
     if not np.isfinite(column).all():
         raise InvalidInput(f"`{name}` has values that are not finite, expected numbers.")
     return column
+
+
+def leverage_threshold(sizes: np.ndarray, logarithm: float) -> float:
+    """The b of sum_tau min(c_tau^2, b^2) = b^2 L, with t / 2 in place of L while that is less.
+
+    Args:
+        sizes: c (t,), t >= 1, at least 0.
+        logarithm: L.
+
+    Returns:
+        b, 0 if all sizes are 0.
+
+    Example:
+        >>> import numpy as np
+        >>> leverage_threshold(np.array([3.0, 1.0, 1.0, 1.0]), 2.0)
+        1.7320508075688772
+    """
+    t, scale = len(sizes), float(sizes.max())
+    if scale == 0.0:
+        return 0.0
+    level = min(logarithm, t / 2.0)
+    number = min(t, math.ceil(level))  # fewer than `level` sizes are above b
+    parted = np.partition(sizes / scale, t - number)
+    rest, largest = parted[: t - number], np.sort(parted[t - number :])
+    squares = np.square(rest).sum() + np.cumsum(np.square(largest))  # of all but the largest k
+    roots = np.sqrt(squares[::-1] / (level - np.arange(number)))
+    return scale * float(roots[np.argmax(roots >= largest[::-1])])

@@ -6,7 +6,6 @@ from surefoot.estimators.huber import Huber
 from surefoot.estimators.least_squares import LeastSquares
 from surefoot.estimators.student_t import StudentT
 from surefoot.estimators.truncation import Truncation
-from surefoot.estimators.tuning_free_truncation import TuningFreeTruncation
 from surefoot.regression.sample import Sample
 
 __all__ = [
@@ -19,5 +18,4 @@ __all__ = [
     "Sample",
     "StudentT",
     "Truncation",
-    "TuningFreeTruncation",
 ]

@@ -19,7 +19,6 @@ from surefoot.widths.heavy_tailed import (
     adaptive_fourier,
     adaptive_nystrom,
     truncated,
-    tuning_free,
 )
 from surefoot.widths.mixture import analytic_mixture, dual_mixture, sketch_determinant
 from surefoot.widths.progress import Progress, Width
@@ -39,5 +38,4 @@ __all__ = [
     "sketch_determinant",
     "srinivas",
     "truncated",
-    "tuning_free",
 ]

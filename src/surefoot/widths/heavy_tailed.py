@@ -8,8 +8,7 @@ from typing import ClassVar
 
 from surefoot._internal import checks, doubling
 from surefoot.tails import Moment
-from surefoot.types import InvalidInput
-from surefoot.widths.assumptions import BoundedMoment, Theorem
+from surefoot.widths.assumptions import BoundedMoment
 from surefoot.widths.gaussian import projected
 from surefoot.widths.progress import Progress
 
@@ -139,70 +138,6 @@ class adaptive_nystrom(BoundedMoment):  # noqa: N801
         horizon, delta = doubling.horizon(self.horizon, self.delta, progress.round)
         deviation = _adaptive_deviation(self.moment, 4.0 * horizon / delta, progress)
         return projected(self.norm(progress), self.accuracy) + 4.0 * deviation
-
-
-@dataclass(frozen=True)
-class tuning_free(Theorem):  # noqa: N801
-    """Width of rewards that are truncated by leverage, for no known moment.
-
-    B + (4.1 + 3.8 K) b_t L_t / sqrt(ridge), with the threshold b_t and the logarithm L_t of
-    `TuningFreeTruncation`. In place of a known moment, the tails are assumed to be regular:
-    E[|y| 1{|y| > s}] <= K s P(|y| > s) for all s above the threshold. Pareto tails of index p have
-    K = p / (p - 1), lighter ones less; 2 is for p >= 2, and 3 for p >= 1.5.
-
-    No theorem has these constants: they treat the threshold as fixed, though it depends on the
-    rewards, and so do not account for a union over thresholds. The rewards that are kept
-    contribute by Pinelis's inequality, with their sum of squares at most 3.73 b^2 L (Bernstein's
-    inequality for the empirical sum b^2 L), and those that are truncated by the bias 3.73 K b L.
-    By the equation of b_t, b_t L_t is at most a constant times
-    sqrt(m) v^(1/(1+a)) L^(a/(1+a)) t^((1-a)/(2(1+a))), the rate of `adaptive_fourier`, for every a
-    and v for which the moment is bounded.
-
-    Args:
-        norm_bound: Bound B on the RKHS norm ||f||, in reward units; None doubles it from
-            b_t sqrt(L_t), which bounds the root mean square of a reward.
-        delta: Nominal probability that the bounds fail in some round, in (0, 1); pass the same
-            value to `TuningFreeTruncation`.
-        tail: Constant K of the assumption on the tails, at least 1.
-        scale: Factor on the whole width; 1 has the constants above.
-
-    Raises:
-        InvalidInput: For an argument out of range.
-
-    References:
-        Pinelis 1994, Theorem 3.5; Genalti et al. 2024, "(epsilon, u)-adaptive regret minimization
-        in heavy-tailed bandits"; Chowdhury and Gopalan 2019, Theorem 3, for the rate.
-
-    Example:
-        >>> progress = Progress(100, information_gain=12.5, dimension=20, ridge=1.0, threshold=0.5)
-        >>> tuning_free(norm_bound=1.0)(progress)
-        75.3...
-    """
-
-    unproved: ClassVar[str] = "no theorem has its constants"
-    norm_bound: float | None = None
-    delta: float = 0.1
-    tail: float = 2.0
-    scale: float = 1.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if checks.positive("tail", self.tail) < 1.0:
-            raise InvalidInput(f"`tail` is {checks.shown(self.tail)}, expected at least 1.")
-
-    @property
-    def of_noise(self) -> str:
-        return "the tails of the rewards are regular"
-
-    def unit(self, progress: Progress) -> float:
-        """b_t sqrt(L_t)."""
-        known = 0.0 if math.isinf(progress.threshold) else progress.threshold  # before a reward
-        return known * math.sqrt(doubling.rounds_logarithm(self.delta, progress.round))
-
-    def of_theorem(self, progress: Progress) -> float:
-        logarithm = doubling.rounds_logarithm(self.delta, progress.round)
-        deviation = self.unit(progress) * math.sqrt(logarithm / progress.ridge)
-        return self.norm(progress) + (4.1 + 3.8 * self.tail) * deviation
 
 
 def _pull_threshold(moment: Moment, t: int) -> float:

@@ -15,9 +15,10 @@ import surefoot as sf
 from surefoot_experiments.benchmarks.round_cost import ESTIMATORS, on_arms
 from surefoot_experiments.harness.tables import TableOutput, benchmark, ran_on, table_from
 from surefoot_experiments.harness.trial import Case, Rows, Scale, Tables, Trial
+from surefoot_experiments.tuning_free import TuningFreeTruncation
 
 SLOWING: dict[str, Callable[[], Any]] = {
-    "TuningFreeTruncation": sf.estimators.TuningFreeTruncation,
+    "TuningFreeTruncation": TuningFreeTruncation,
 }
 DRIFTING = ESTIMATORS | SLOWING
 MOST = 100_000  # rounds of those that slow down

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 
 from surefoot import Moment, Optimizer
-from surefoot.algorithms import tuning_free_gp_ucb
 from surefoot_experiments.harness.claims import by_task, decided, final
 from surefoot_experiments.harness.experiment import Experiment
 from surefoot_experiments.harness.figures import curves
@@ -19,6 +18,7 @@ from surefoot_experiments.papers.arm_runs import Build, run_tasks
 from surefoot_experiments.papers.arm_settings import ATA, OWN_NYSTROM, PUBLISHED_TGP, TGP
 from surefoot_experiments.papers.noise_families import TASKS
 from surefoot_experiments.problems import ArmProblem
+from surefoot_experiments.tuning_free import tuning_free_gp_ucb
 
 FREE, BOUND = "tuning-free, a tenth of the width", "tuning-free"
 TENFOLD, TENTH = "TGP-UCB, told 10 v", "TGP-UCB, told v / 10"

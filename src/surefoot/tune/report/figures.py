@@ -123,7 +123,7 @@ def measurements(report: Report) -> go.Figure:
 def limited(report: Report, name: str) -> go.Figure:
     """Every measurement of a limited quantity, with its limit; those beyond it are open."""
     trials, limit = report.with_limited(name), report.bounds[name]
-    bound = limit.maximum if limit.minimum is None else limit.minimum
+    bound = next(one for one in (limit.maximum, limit.minimum) if one is not None)
     values = [trial.constraints[name] for trial in trials]
     axis = AxisRange.of(values, [bound])
     figure = new_figure("trial", report.units.named(name), axis, **SMALL)

@@ -1,50 +1,21 @@
-"""The threshold solves its equation, the estimate is the ridge solution of what is kept."""
+"""The estimate is the ridge solution of what truncation by leverage keeps."""
 
 import math
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import surefoot as sf
-from surefoot import widths
-from surefoot.algorithms import tuning_free_gp_ucb
-from surefoot.estimators import TuningFreeTruncation
-from surefoot.estimators.tuning_free_truncation import leverage_threshold
+from surefoot_experiments.tuning_free import (
+    TuningFreeTruncation,
+    tuning_free,
+    tuning_free_gp_ucb,
+)
 
 LINE = torch.linspace(0.0, 1.0, 15, dtype=torch.float64).unsqueeze(-1)
 KERNEL = sf.kernels.squared_exponential(0.2)
 DELTA = 0.1
-
-sizes = st.lists(st.one_of(st.just(0.0), st.floats(1e-70, 1e70)), min_size=1, max_size=60).filter(
-    any
-)
-
-
-@given(sizes=sizes, logarithm=st.floats(1.0, 40.0))
-def test_the_threshold_solves_its_equation(sizes: list[float], logarithm: float) -> None:
-    c = np.array(sizes)
-    positive = np.count_nonzero(c)
-    b = leverage_threshold(c, logarithm)
-    level = min(logarithm, len(c) / 2)
-    if positive > level:
-        assert np.minimum((c / b) ** 2, 1.0).sum() == pytest.approx(level, rel=1e-9)
-    assert (c > b * (1 + 1e-12)).sum() < level or positive <= level
-
-
-@settings(max_examples=30)
-@given(sizes=sizes, logarithm=st.floats(1.0, 40.0), alpha=st.floats(0.01, 1.0))
-def test_it_is_no_larger_than_that_of_any_moment(
-    sizes: list[float], logarithm: float, alpha: float
-) -> None:
-    """b^(1+a) <= sum c^(1+a) / L for every a, as for the threshold of a known moment."""
-    c = np.array(sizes) / max(sizes)
-    level = min(logarithm, len(c) / 2)
-    b = leverage_threshold(c, logarithm)
-    if np.count_nonzero(c) > level:
-        assert b ** (1 + alpha) <= (c ** (1 + alpha)).sum() / level * (1 + 1e-9)
 
 
 def literal(
@@ -130,4 +101,4 @@ def test_a_wrong_delta_is_refused(options: dict) -> None:
 @pytest.mark.parametrize("tail", [0.5, 0.0, math.nan, "x"])
 def test_a_wrong_tail_is_refused(tail: object) -> None:
     with pytest.raises(sf.InvalidInput, match="tail"):
-        widths.tuning_free(tail=tail)  # type: ignore[arg-type]
+        tuning_free(tail=tail)  # type: ignore[arg-type]
