@@ -75,6 +75,12 @@ def test_what_bounds_share_does_not_count_twice() -> None:
     assert F.max() - F[found.arm] <= found.within < 0.75 * (found.upper - found.lower)
 
 
+def test_before_much_is_measured_the_norm_says_how_far_apart_values_are() -> None:
+    found = told(number=1, **PROVED["variance"]).belief().certificate()
+    distance = np.sqrt(2.0 - 2.0 * GRAM[found.arm].min())
+    assert 0.0 < found.within <= 2.0 * distance + 1e-9 < found.upper - found.lower + 1e-9
+
+
 def test_a_recommendation_has_that_of_its_point() -> None:
     optimizer = told(**PROVED["noise"])
     best, belief = optimizer.recommend(), optimizer.belief()
