@@ -75,6 +75,12 @@ def test_what_bounds_share_does_not_count_twice() -> None:
     assert F.max() - F[found.arm] <= found.within < 0.75 * (found.upper - found.lower)
 
 
+def test_before_much_is_measured_the_norm_says_how_far_apart_values_are() -> None:
+    found = told(number=1, **PROVED["variance"]).belief().certificate()
+    distance = np.sqrt(2.0 - 2.0 * GRAM[found.arm].min())
+    assert 0.0 < found.within <= 2.0 * distance + 1e-9 < found.upper - found.lower + 1e-9
+
+
 def test_a_recommendation_has_that_of_its_point() -> None:
     optimizer = told(**PROVED["noise"])
     best, belief = optimizer.recommend(), optimizer.belief()
@@ -99,6 +105,25 @@ def test_of_a_risk_it_is_a_bound_of_the_risk() -> None:
     assert found.lower == pytest.approx(float(lower.max()))
     assert found.upper == pytest.approx(float(upper.max()))
     assert str(found).startswith("VaR(")
+
+
+def test_a_variance_is_enough_for_the_value_at_risk() -> None:
+    """Bounds of f for all loads at once are bounds of its quantile, under Student's t(3)."""
+    loads = np.array([0.0, 0.5, 1.0])
+    space = sf.Joint(ARMS, sf.FiniteEnvironment(loads[:, None], [0.3, 0.4, 0.3]))
+    pair = sf.kernels.squared_exponential([0.2, 0.5])
+    f = np.sin(3.0 * LINE) * (1.0 - loads)
+    bounds = widths.self_normalised(sf.Moment(1.0, 0.01, "mean"), 12.0)
+    optimizer = v_ucb(space, pair, level=0.3, width=bounds)
+    noise = 0.1 * np.random.default_rng(0).standard_t(3, f.shape) / 3**0.5
+    for x, z in np.ndindex(*f.shape):
+        optimizer.tell(LINE[x], float(f[x, z] + noise[x, z]), environment=[loads[z]])
+    found = optimizer.belief().certificate()
+    risk = sf.VaR(0.3)(torch.from_numpy(f), torch.tensor([0.3, 0.4, 0.3], dtype=torch.float64))
+    assert found.arm is not None
+    assert found.lower <= float(risk[found.arm]) <= float(risk.max()) <= found.upper
+    assert float(risk.max() - risk[found.arm]) <= found.within
+    assert "E|y - f(x)|^2 is at most 0.01 at every x" in found.assumptions
 
 
 def test_in_a_box_the_designs_that_are_compared_are_an_assumption() -> None:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from surefoot._internal import checks
+from surefoot.beliefs.band import unexplained
 from surefoot.beliefs.gains import candidates
 from surefoot.beliefs.intervals import CONFIDENCE_BOUNDS
 from surefoot.beliefs.self_normalised import SelfNormalised
@@ -45,7 +46,7 @@ def missing(belief: Belief) -> str:
             model.features, QuadratureFourier | RandomFourier
         ),
         f"{name} is for features that represent the kernel: pass `Exact()`": (
-            theorem.exact and outcome.unexplained > 0.0
+            theorem.exact and unexplained(outcome.sample, outcome.prior_variance) > 0.0
         ),
         "measurements failed or there are constraints": not belief.feasible.is_certain,
         "the table of the arms is `Sharded`": belief.space.seen.is_elsewhere,

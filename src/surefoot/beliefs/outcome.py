@@ -12,7 +12,7 @@ from torch import Tensor
 
 from surefoot._internal.brief import brief
 from surefoot._internal.threads import one_blas_thread
-from surefoot.beliefs.band import Band, Shape, unexplained
+from surefoot.beliefs.band import Band, Shape
 from surefoot.beliefs.estimands import Residuals
 from surefoot.estimators import Estimate
 from surefoot.hyperparameters import HyperparameterFit
@@ -106,11 +106,6 @@ class OutcomeBelief:
     def band(self) -> Band:
         """The posterior with its bounds."""
         return Band(self.posterior, self.width, self.shape, limit=self.limit)
-
-    @property
-    def unexplained(self) -> float:
-        """tr(K - K~) / ridge, K~ being the kernel matrix of the features; rounding aside."""
-        return unexplained(self.sample, self.prior_variance)
 
     @cached_property
     def limit(self) -> float:

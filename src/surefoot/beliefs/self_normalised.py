@@ -88,12 +88,15 @@ class SelfNormalised:
     def excess(self, points: Tensor, row: int) -> Tensor:
         """Most by which f at points (n, d) is larger than at one of them (n,).
 
-        It is less than the difference of their bounds, in which what they share counts twice.
+        It is less than the difference of their bounds, in which what they share counts twice, and
+        at most the norm times their distance in the kernel.
         """
         features = self.embedding(points)
         left = self.embedding.residual(points, features).clamp_min(0.0).sqrt()
-        means, reaches = self.of_features(features - features[row], (left + left[row]).square())
-        return self.units.scale * (means + reaches).amin(0)
+        apart, residual = features - features[row], (left + left[row]).square()
+        means, reaches = self.of_features(apart, residual)
+        most = self.norm * (apart.square().sum(-1) + residual).sqrt()
+        return self.units.scale * torch.minimum((means + reaches).amin(0), most)
 
     @classmethod
     def of(

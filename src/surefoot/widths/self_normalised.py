@@ -42,7 +42,8 @@ class self_normalised(Theorem):  # noqa: N801
 
     Args:
         moment: Bound v on the second moment of the rewards, or on that about their mean, with
-            `center="mean"`, which is narrower: the bounds pay for f itself else.
+            `center="mean"`, which is narrower: the bounds pay for f itself else. It includes the
+            standard errors of rewards.
         norm_bound: Bound B on the RKHS norm ||f||, in reward units; None doubles it from sqrt(v).
         delta: Probability that the bounds fail in some round, in (0, 1).
         scale: Factor on the distance of the bounds from the mean; 1 is that of the theorem.
