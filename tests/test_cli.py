@@ -23,6 +23,7 @@ from typer.testing import CliRunner
 from support.processes import forked_surefoot, is_running
 from surefoot._commands.terminal import one_line_errors
 from surefoot.cli import app
+from surefoot.cli_words import GROUPS
 from surefoot.tune import StudyFile, open_study
 from surefoot.tune.errors import STOPPED
 from surefoot.tune.study.opened_study import create_study
@@ -468,3 +469,10 @@ def test_a_full_disk_behind_standard_output_is_one_line(capfd):
 def test_a_full_disk_of_a_file_is_not_standard_output():
     with pytest.raises(OSError, match="No space left"), one_line_errors():
         raise OSError(errno.ENOSPC, "No space left on device", "file")
+
+
+def test_every_command_is_in_one_group_of_the_help():
+    named = [name for names in GROUPS.values() for name in names]
+    assert sorted(named) == sorted(typer.main.get_command(app).commands)
+    shown = CliRunner().invoke(app, ["--help"]).output
+    assert all(f"\n{title}:\n" in shown for title in GROUPS)

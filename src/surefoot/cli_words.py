@@ -74,8 +74,24 @@ OPTIONS: dict[str, tuple[str, ...]] = {
 }
 
 
+GROUPS = {
+    "Tune": ("init", "check", "tune", "recommend", "compare", "report"),
+    "Measure by other means": ("ask", "tell", "forget", "status", "predict", "serve", "judge"),
+    "Exchange": ("import", "export"),
+    "Research": ("diagnose", "reproduce"),
+}
+
+
 class GuessedWords(TyperGroup):
     """A group of commands that answers a word of another tool by its own."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """The commands in the help, by what they are for."""
+        for title, names in GROUPS.items():
+            width = formatter.width - 6 - max(map(len, self.commands))
+            rows = [(name, self.commands[name].get_short_help_str(width)) for name in names]
+            with formatter.section(title):
+                formatter.write_dl(rows)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command, that of `help COMMAND`, or an error with the word to use."""
