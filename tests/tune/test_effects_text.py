@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from optuna.distributions import FloatDistribution
+from optuna.trial import create_trial
 
 from support.study_doubles import Scripted, all_of, measurement, trials_of
 from surefoot.integrations.optuna import TIME, WORKER, StudyDrift
@@ -21,7 +23,12 @@ from surefoot.tune.measuring.function_server import _call
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.measuring.printed_value import split_worker
 from surefoot.tune.stopping import Stop
-from surefoot.tune.study.effects_text import drift_line, effect_lines, largest_change
+from surefoot.tune.study.effects_text import (
+    _began_beside,
+    drift_line,
+    effect_lines,
+    largest_change,
+)
 from surefoot.tune.study.opened_study import open_study
 from surefoot.tune.units import Units
 from surefoot.tune.workers.worker_loop import tune
@@ -40,6 +47,27 @@ def test_the_drift_in_words(minimize, word):
     assert "between 10 and 13 ms;" in line
     tiny = drift_line(StudyDrift(list(range(3, 15)), *[mean + 1e6] * 3), minimize, Units("ms"))
     assert f"the same configuration is 3 ms {word} than before" in tiny  # not 0 %
+
+
+@pytest.mark.parametrize(
+    ("overlapping", "told"),
+    [(range(6, 12), True), (range(12), False), (range(6), False), (range(0), False)],
+    ids=["since", "always", "before", "never"],
+)
+def test_the_remedy_is_said_where_workers_began_at_the_change(overlapping, told):
+    mean = np.array([10.0] * 6 + [13.0] * 6)
+    drift = StudyDrift(list(range(12)), mean, mean, mean)
+    trials = []
+    for number in range(12):
+        begun = datetime(2026, 3, 1, 13, 5 * number)
+        minutes = 6 if number in overlapping else 4  # of which the next one begins after 5
+        distributions = {"x": FloatDistribution(0.0, 1.0)}
+        one = create_trial(params={"x": 0.5}, distributions=distributions, value=mean[number])
+        one.number, one.datetime_start = number, begun
+        one.datetime_complete = begun + timedelta(minutes=minutes)
+        trials.append(one)
+    said = _began_beside(drift, trials)
+    assert ("measure with one worker" in said) is told
 
 
 @settings(max_examples=60, deadline=None)

@@ -11,6 +11,7 @@ from optuna.trial import FrozenTrial
 
 from surefoot.integrations.optuna import TIME
 from surefoot.tune.plain_text import printable
+from surefoot.tune.study.model_checks import ALONE, beside_others
 from surefoot.tune.study.state import StudyState
 from surefoot.tune.units import Units
 
@@ -26,7 +27,8 @@ def effect_lines(state: StudyState) -> tuple[str, ...]:
     lines, minimize = [], study_file.study.direction == "minimize"
     if (drift := model.drift(params)) is not None:
         begun = {trial.number: _clock(trial) for trial in state.trials}
-        lines.append(drift_line(drift, minimize, study_file.units, begun))
+        line = drift_line(drift, minimize, study_file.units, begun)
+        lines.append(f"{line}{_began_beside(drift, state.measured)}")
     if workers := model.workers(params):
         average = float(model.predict([params])[0][0])
         lines.append(_workers_line(workers, average, study_file.units))
@@ -61,6 +63,16 @@ def drift_line(
         f"{units.of_value(f'{ends[1]:.5g}')}; this drift is taken out, and predictions are for the "
         f"latest trial."
     )
+
+
+def _began_beside(drift: StudyDrift, measured: Sequence[FrozenTrial]) -> str:
+    """The remedy, where measurements began to run beside others at the largest change."""
+    split, _, _ = largest_change(drift.mean)
+    beside = dict(zip((one.number for one in measured), beside_others(measured), strict=True))
+    ran = [beside.get(number, False) for number in drift.trials]
+    if not np.mean(ran[:split]) < 0.5 < np.mean(ran[split:]):
+        return ""
+    return f" Measurements run beside others since, which may disturb them: {ALONE}."
 
 
 def _since(trials: Sequence[int], split: int, begun: Mapping[int, datetime | None]) -> str:

@@ -26,7 +26,7 @@ _LEAST_REPEATS = 3  # of a configuration
 _LEAST_TRIALS = 12  # for a trend
 _LEAST_EARLIER = 10  # measurements of an earlier model that should have known better
 _BETTER = 10.0  # nats, by which another model predicts what is left out: very strong evidence
-_ALONE = "measure with one worker, or give each cores of its own"
+ALONE = "measure with one worker, or give each cores of its own"
 _IN_TURN = 1.45  # 1 + 2 (correlation of absolute differences that share a Gaussian measurement)
 _MEDIAN = math.sqrt(math.pi / 2.0)  # standard error of a median over that of a mean
 
@@ -128,7 +128,7 @@ def _left_out(state: StudyState) -> str:
     if validation.is_predictive:
         return ""
     number = int(beside_others(state.measured).sum())
-    beside = f" {number} measurements ran beside others, which may disturb them: {_ALONE}."
+    beside = f" {number} measurements ran beside others, which may disturb them: {ALONE}."
     return (
         "The model predicts measurements that are left out no better than chance (correlation "
         f"{validation.correlation:.2f}): what it predicts of other configurations is no evidence "
@@ -152,7 +152,7 @@ def _disturbed(state: StudyState) -> str:
     return (
         f"Repeats of a configuration differ {times:.2g} times as much where they run beside other "
         f"measurements, from trial {trials[int(beside.argmax())].number} on, as where they run "
-        f"alone: workers disturb each other, so {_ALONE}."
+        f"alone: workers disturb each other, so {ALONE}."
     )
 
 
