@@ -9,7 +9,7 @@ RESULTS := benchmark-results
 TABLES := experiments/src/surefoot_experiments/benchmarks
 
 .DELETE_ON_ERROR:
-.PHONY: help demo check quick test ordinary long lint docs dist bench pictures clean
+.PHONY: help demo check quick test ordinary long lint docs dist answers bench pictures clean
 
 help:
 	@echo "make demo      tune SQLite on this machine, compare with its defaults, write a report"
@@ -20,6 +20,7 @@ help:
 	@echo "make lint      the checks without the tests"
 	@echo "make docs      the documentation site, in site/; needs no network once installed"
 	@echo "make dist      source distributions and wheels, checked, in dist/"
+	@echo "make answers   short tasks in eight families, paired with recorded results; HALF=choose or confirm"
 	@echo "make bench     the benchmark tables of the documentation (long)"
 	@echo "make pictures  the pictures of the documentation"
 	@echo "make clean     remove what the above leaves, .venv included"
@@ -68,6 +69,10 @@ dist: $(READY)-release
 	$(BIN)/python -m build --outdir dist .
 	$(BIN)/python -m build --outdir dist experiments
 	$(BIN)/twine check --strict dist/*
+
+# RECORD=1 keeps the results, for later states to be paired with.
+answers: $(READY)
+	@$(BIN)/surefoot-experiments answers run --half "$(HALF)" $(if $(RECORD),--record)
 
 bench: $(READY)
 	$(BIN)/surefoot-experiments run benchmarks --resume --out $(RESULTS) --jobs 2

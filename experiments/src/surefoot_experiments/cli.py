@@ -1,4 +1,4 @@
-"""The command line: `surefoot-experiments list`, `run`, `gallery`, `storm`, `live`, `scoreboard`.
+"""The command `surefoot-experiments`: experiments, storms, live systems, scoreboard, yardstick.
 
 What a command needs is imported within it, so that `--help` answers at once.
 """
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from surefoot_experiments.answers.command import app as answers
 from surefoot_experiments.console import one_line_errors, progress
 from surefoot_experiments.scoreboard.command import app as scoreboard
 
@@ -30,6 +31,7 @@ app = typer.Typer(
     "2 wrong options or input, with nothing changed; 130 ended by Ctrl-C.",
 )
 app.add_typer(scoreboard, name="scoreboard")
+app.add_typer(answers, name="answers")
 _OUT = Path("reproduced")
 OutOption = Annotated[Path, typer.Option(help="Folder of the results.")]
 

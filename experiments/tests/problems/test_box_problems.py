@@ -91,6 +91,17 @@ def test_spikes_come_as_often_as_told():
     assert low <= down <= high
 
 
+def test_wide_spikes_come_as_often_as_told_and_are_of_every_size():
+    noise = problems.WideSpikes(0.1, 2.0, 200.0, 0.1)
+    draws = noise.sample(20_000, np.random.default_rng(0)).numpy()
+    spikes = draws[np.abs(draws) > 1.0]
+    low, high = stats.binom.ppf([1e-7, 1 - 1e-7], 20_000, 0.05)
+    assert low <= (spikes > 0).sum() <= high
+    assert low <= (spikes < 0).sum() <= high
+    shares = np.log(np.abs(spikes) / 2.0) / np.log(100.0)
+    assert stats.kstest(shares, stats.uniform.cdf).pvalue > 1e-6
+
+
 def test_a_measurement_is_the_value_and_the_noise(problem):
     points = spread(problem, 8)
     measured = problem.measure(points, np.random.default_rng(3))

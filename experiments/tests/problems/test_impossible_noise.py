@@ -12,6 +12,7 @@ FAMILIES = {
     problems.Gaussian: {"scale": 1.0},
     problems.StudentT: {"dof": 3.0, "scale": 1.0},
     problems.Spikes: {"probability": 0.1, "size": 3.0, "scale": 1.0},
+    problems.WideSpikes: {"probability": 0.1, "smallest": 1.0, "largest": 9.0, "scale": 1.0},
     problems.Stable: {"index": 1.5, "scale": 1.0},
     problems.CenteredPareto: {"shape": 1.5, "scale": 1.0},
     problems.ParetoRewards: {"shape": 2.0},

@@ -13,6 +13,7 @@ from surefoot_experiments.problems.functions import (
     hartmann,
     robust_tasks,
     rosenbrock,
+    synthetic,
 )
 from surefoot_experiments.problems.hard_instances import HardFamily, RareRewards, hard_family
 from surefoot_experiments.problems.kernel_function import (
@@ -35,6 +36,7 @@ from surefoot_experiments.problems.noise import (
     Stable,
     StudentT,
     SymmetricNoise,
+    WideSpikes,
 )
 from surefoot_experiments.problems.problem import Problem
 from surefoot_experiments.problems.risk_problem import RiskProblem
@@ -69,6 +71,7 @@ __all__ = [
     "Stable",
     "StudentT",
     "SymmetricNoise",
+    "WideSpikes",
     "ackley",
     "branin",
     "branin_11",
@@ -88,4 +91,5 @@ __all__ = [
     "robot_pushing",
     "robust_tasks",
     "rosenbrock",
+    "synthetic",
 ]

@@ -28,22 +28,22 @@ class _Scaled:
 
 def ackley(noise: Noise = Gaussian(0.3), dimension: int = 2) -> Problem:
     """Ackley on [-32.768, 32.768]^d: a funnel covered with ripples, best at the centre."""
-    return _problem("Ackley", dimension, noise)
+    return synthetic("Ackley", noise, dimension)
 
 
 def rosenbrock(noise: Noise = Gaussian(0.3), dimension: int = 3) -> Problem:
     """Rosenbrock on [-5, 10]^d: a flat curved valley between very high walls."""
-    return _problem("Rosenbrock", dimension, noise)
+    return synthetic("Rosenbrock", noise, dimension)
 
 
 def branin(noise: Noise = Gaussian(0.3)) -> Problem:
     """Branin on [-5, 10] x [0, 15]: smooth, with three equal maxima."""
-    return _problem("Branin", None, noise)
+    return synthetic("Branin", noise)
 
 
 def hartmann(noise: Noise = Gaussian(0.3), dimension: int = 6) -> Problem:
     """Hartmann on [0, 1]^d, d = 3 or 6: a few bumps in an otherwise flat cube."""
-    return _problem("Hartmann", dimension, noise)
+    return synthetic("Hartmann", noise, dimension)
 
 
 def robust_tasks() -> list[Problem]:
@@ -61,7 +61,14 @@ def robust_tasks() -> list[Problem]:
     ]
 
 
-def _problem(name: str, dimension: int | None, noise: Noise) -> Problem:
+def synthetic(name: str, noise: Noise = Gaussian(0.3), dimension: int | None = None) -> Problem:
+    """A function of `botorch.test_functions.synthetic` by its name there.
+
+    Args:
+        name: Such as "Levy".
+        noise: Errors of measurements.
+        dimension: The number of coordinates, None for a function that has but one.
+    """
     function, lower, upper, optimum = _scaled(name, dimension)
     label = f"{name.lower()}-{len(lower)}"
     return Problem(label, function, lower.clone(), upper.clone(), optimum, noise)

@@ -112,6 +112,33 @@ class Spikes:
 
 
 @dataclass(frozen=True)
+class WideSpikes:
+    """Gaussian errors of standard deviation `scale`, and now and then a spike of any size.
+
+    With `probability`, a spike of either sign is added, whose logarithm is uniform from that of
+    `smallest` to that of `largest`.
+    """
+
+    probability: float = 0.05
+    smallest: float = 1.5
+    largest: float = 150.0
+    scale: float = 0.3
+
+    def __post_init__(self) -> None:
+        _require(0 <= self.probability <= 1, "probability", self.probability, "within [0, 1]")
+        _require(self.smallest > 0, "smallest", self.smallest, "a finite number > 0")
+        _require(self.largest >= self.smallest, "largest", self.largest, "at least `smallest`")
+        _require(self.scale >= 0, "scale", self.scale, "a finite number >= 0")
+
+    def sample(self, count: int, generator: Generator) -> Tensor:
+        body, spike, share = uniform((3, count), generator)
+        half = self.probability / 2
+        sign = (spike > 1 - half).astype(float) - (spike < half).astype(float)
+        sizes = self.smallest * (self.largest / self.smallest) ** share
+        return torch.from_numpy(self.scale * special.ndtri(body) + sizes * sign)
+
+
+@dataclass(frozen=True)
 class Stable:
     """Symmetric alpha-stable errors times `scale`: characteristic function exp(-|scale s|^index).
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 
 from surefoot import InvalidInput
-from surefoot_experiments.scoreboard.space import Point, Space
+from surefoot_experiments.scoreboard.space import Point, Space, Value
 from surefoot_experiments.scoreboard.suites.cloud_knobs import Knobs, infer
 from surefoot_experiments.scoreboard.task import (
     CONFIRMATION,
@@ -44,6 +44,7 @@ WORKERS = 10
 WELL_MEASURED = 8  # virtual machines that a configuration ran on, to lend its noise
 SIMILAR = 20  # configurations of similar median that noise is taken from
 UNSTABLE = 0.3  # range over ten virtual machines, as a share of the smallest value
+Behaviour = tuple[float, float, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -117,15 +118,20 @@ class Simulation:
         """What is fitted to the measurements."""
         return forests_of(self.system.name)
 
-    def behaviour(self, point: Point) -> tuple[float, float, np.ndarray]:
+    def behaviour(self, point: Point) -> Behaviour:
         """The median's logarithm, the share of crashes, and residuals on ten virtual machines."""
-        forests = self.forests
-        features = forests.knobs.features(point)[None].astype(np.float32)
-        value, leaves = _predicted(forests.truth, features)
-        crash, _ = _predicted(forests.crashes, features)
-        similar = np.argsort(np.abs(forests.medians - value), kind="stable")[:SIMILAR]
-        shared = (forests.leaves[similar] == leaves).sum(axis=1)
-        return value, crash, forests.residuals[similar[int(shared.argmax())]]
+        return _behaviour(self.system.name, tuple(point.items()))
+
+
+@lru_cache(maxsize=8)  # an interval is held against a thousand measurements at one point
+def _behaviour(system: str, items: tuple[tuple[str, Value], ...]) -> Behaviour:
+    forests = forests_of(system)
+    features = forests.knobs.features(dict(items))[None].astype(np.float32)
+    value, leaves = _predicted(forests.truth, features)
+    crash, _ = _predicted(forests.crashes, features)
+    similar = np.argsort(np.abs(forests.medians - value), kind="stable")[:SIMILAR]
+    shared = (forests.leaves[similar] == leaves).sum(axis=1)
+    return value, crash, forests.residuals[similar[int(shared.argmax())]]
 
 
 def _predicted(
