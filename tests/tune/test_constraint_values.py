@@ -247,8 +247,8 @@ def test_a_run_records_them_and_a_report_shows_them(write_study, tmp_path):
         == 0
     )
     page = (tmp_path / "r.html").read_text()
-    assert "p99, at most 20: " in page
-    assert "holds with probability" in page
+    assert re.search(r'<th scope="row" class="text">p99<br><span class="note">at most 20<', page)
+    assert "kept with probability 100%" in page
 
 
 @pytest.mark.long
