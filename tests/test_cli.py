@@ -314,7 +314,7 @@ class TestDiagnose:
         code, out, _ = surefoot("diagnose", file, "--json", "--column", "2")
         found = json.loads(out)
         assert (found["column"], found["n"], found["skipped"]) == ("y", 100, 1)
-        assert set(found["moment"]) == {"alpha", "bound"}
+        assert set(found["moment"]) == {"alpha", "bound", "center"}
 
     def test_a_table_of_different_configurations_is_pointed_out(self, tmp_path):
         path = tmp_path / "trials.csv"
