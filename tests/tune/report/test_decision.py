@@ -84,7 +84,7 @@ def test_without_a_comparison_all_is_predicted_and_measuring_it_is_advised(tmp_p
         (20.4, 59.0, 10, "Use it: ", False),
         (20.4, 64.0, 10, "Do not use it: ", True),  # and its memory is not what was predicted
         (20.4, 59.0, 3, "Undecided in 3 pairs", False),
-        (40.0, 59.0, 10, "Keep the defaults: ", True),
+        (40.0, 59.0, 10, "The defaults have better values", True),  # and break the limit
     ],
 )
 def test_what_was_measured_comes_before_what_is_predicted(

@@ -321,10 +321,7 @@ def measured_verdict(study_file: StudyFile, best: dict[str, Any]) -> str:
     if result.broken:
         who = "it breaks" if result.ahead == "B" else "the defaults break"
         verdict += f" values, but {who} {limits_text(result.broken)}"
-    unit = f" {result.unit}" if result.unit else ""
-    sizes = [(result.percent, " %"), (result.difference, unit)]
-    known = [one.text(unit) for one, unit in sizes if one and math.isfinite(one.estimate)]
-    size = f", {known[0]}" if known else ""
+    size = f", {result.sizes[-1]}" if result.sizes else ""
     limits = "".join(f" Limit of {one.text('the defaults', 'this')}." for one in result.limits)
     return (
         f"Measured against the defaults in {result.pairs} pair{'s' * (result.pairs != 1)} by "

@@ -110,6 +110,12 @@ class Comparison:
         """The one that is ahead, unless it breaks a limit."""
         return None if self.broken else self.ahead
 
+    @property
+    def sizes(self) -> list[str]:
+        """The difference in words, in the objective's unit and in per cent, as far as known."""
+        each = [(self.difference, f" {self.unit}" if self.unit else ""), (self.percent, " %")]
+        return [one.text(unit) for one, unit in each if one and math.isfinite(one.estimate)]
+
     def as_dict(self) -> dict[str, Any]:
         """The result as JSON values; infinite ends of intervals are None."""
         found = {"better": self.better, **asdict(self)}
@@ -153,10 +159,8 @@ class Comparison:
         else:
             lines = [f"{self.better} is better ({level}): {counts}."]
         lines.append(f"Probability that B {better_text(self.limits)}: {self.probability:.3g}.")
-        sizes = [(self.difference, f" {self.unit}" if self.unit else ""), (self.percent, " %")]
-        known = [one.text(unit) for one, unit in sizes if one and math.isfinite(one.estimate)]
-        if known:
-            lines.append(f"B minus A: {', or '.join(known)}.")
+        if self.sizes:
+            lines.append(f"B minus A: {', or '.join(self.sizes)}.")
         if self.failures_a or self.failures_b:
             lines.append(f"Failed runs: A {self.failures_a}, B {self.failures_b}.")
         if self.depends_on_outliers and self.mean_difference is not None:

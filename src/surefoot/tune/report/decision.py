@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from statistics import median
 from typing import Any
 
 from scipy.stats import quantile_test
@@ -123,7 +124,7 @@ def _median(values: Sequence[float]) -> tuple[float, float, float]:
     ends = test.confidence_interval(confidence_level=0.95)
     lower = min(values) if ends.low != ends.low else float(ends.low)
     upper = max(values) if ends.high != ends.high else float(ends.high)
-    return sorted(values)[len(values) // 2], lower, upper
+    return median(values), lower, upper
 
 
 def _advice(
@@ -142,13 +143,12 @@ def _advice(
     if result is None:
         return f"Measure it against the defaults before you use it: `surefoot compare {word}`."
     pairs = f"in {result.pairs} pair{'s' * (result.pairs != 1)} of runs"
-    if result.broken and result.ahead == "B":
+    if result.broken:
         broken = limits_text(result.broken)
-        return f"Do not use it: its values are better {pairs}, but it breaks {broken}."
-    unit = f" {result.unit}" if result.unit else ""
-    sizes = [(result.percent, " %"), (result.difference, unit)]
-    known = [one.text(unit) for one, unit in sizes if one and math.isfinite(one.estimate)]
-    size = f": {known[0]}" if known else ""
+        if result.ahead == "B":
+            return f"Do not use it: its values are better {pairs}, but it breaks {broken}."
+        return f"The defaults have better values {pairs}, but they break {broken}."
+    size = f": {result.sizes[-1]}" if result.sizes else ""
     if result.ahead == "B":
         return f"Use it: it is better than the defaults {pairs}, at 95 % confidence{size}."
     if result.ahead == "A":
