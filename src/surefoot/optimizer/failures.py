@@ -104,6 +104,8 @@ class Failures:
         return self._shared(self._of_designs(observations), observations)
 
     def _shared(self, failed: Sequence[Failed], observations: Observations) -> SharedValues:
+        if not failed:
+            return NOTHING_SHARED
         inputs = _inputs(failed, observations)
         return SharedValues.of(self.variables, observations.sites, inputs)
 
