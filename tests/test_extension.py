@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 import surefoot as sf
+from support.optimizers import optimizer_of
 from surefoot.estimators import Estimate
 from surefoot.features import fixed_features
 
@@ -119,7 +120,7 @@ PARTS: dict[str, Any] = {"estimator": Clipped(3.0), "features": Bumps(), "risk":
 def build(space: str, **parts: Any) -> sf.Optimizer:
     risk = {"risk": sf.VaR(0.3)} if space.startswith("joint") else {}
     kernel = sf.kernels.squared_exponential(0.4)
-    return sf.Optimizer(SPACES[space](), kernel, ridge=RIDGE, **{**risk, **parts})
+    return optimizer_of(SPACES[space](), kernel, ridge=RIDGE, **{**risk, **parts})
 
 
 def play(optimizer: sf.Optimizer, rounds: int, first: int = 0) -> list[list[float]]:

@@ -156,7 +156,7 @@ def test_known_noise_that_depends_on_the_point() -> None:
     kernel, x = sf.kernels.squared_exponential(0.2), rng.random((40, 1))
     y = np.sin(4.0 * x[:, 0]) + 2.0 * x[:, 0] * rng.normal(size=40)
     rule = GivenHyperparameters(kernel, 0.01, known_noise=Rising())
-    optimizer = sf.Optimizer(line, rule)
+    optimizer = sf.Optimizer(line, sf.Method(rule))
     optimizer.tell_all(x, y)
     at = np.linspace(0.0, 1.0, 7)[:, None]
     covariance = np.exp(-0.5 * ((x - x.T) / 0.2) ** 2)
@@ -175,7 +175,7 @@ def test_known_noise_beside_a_fitted_one() -> None:
     y = np.sin(4.0 * x[:, 0]) + 2.0 * x[:, 0] * rng.normal(size=80)
     deviations = []
     for known in ({}, {"known_noise": Rising()}):
-        optimizer = sf.Optimizer(line, HyperparameterFit(dof=GAUSSIAN, **known))
+        optimizer = sf.Optimizer(line, sf.Method(HyperparameterFit(dof=GAUSSIAN, **known)))
         optimizer.tell_all(x, y)
         mean, deviation = optimizer.belief().posterior.mean_and_deviation([[0.05]])
         assert abs(float(mean) - np.sin(0.2)) < 3.0 * float(deviation)
@@ -210,12 +210,8 @@ def test_a_fidelity_as_an_environment_with_a_cost() -> None:
     fidelity = sf.FiniteEnvironment([0.0, 1.0], [1e-9, 1.0 - 1e-9])  # the risk is of the full one
     kernel = sf.kernels.squared_exponential([0.2, 5.0])
     optimizer = sf.Optimizer(
-        sf.Joint(sf.Box([0.0], [1.0]), fidelity),
-        kernel,
-        risk=sf.Mean(),
-        policy=CheapFirst(),
-        ridge=1e-2,
-        plan=sf.acquisition.Plan(4),
+        sf.Problem(sf.Joint(sf.Box([0.0], [1.0]), fidelity), risk=sf.Mean()),
+        sf.Method(kernel, policy=CheapFirst(), ridge=1e-2, plan=sf.acquisition.Plan(4)),
     )
     spent = 0.0
     while spent < 100.0:

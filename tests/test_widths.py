@@ -292,7 +292,9 @@ class TestAlgorithms:
         assert guessed.width == pytest.approx(told.width, rel=1e-12)
 
     def test_bkb_is_saved_with_its_optimiser(self, tmp_path: Path) -> None:
-        optimizer = sf.Optimizer(ARMS, KERNEL, width=widths.bkb(None, 0.3, 0.05, 0.2, 0.4))
+        optimizer = sf.Optimizer(
+            ARMS, sf.Method(KERNEL, width=widths.bkb(None, 0.3, 0.05, 0.2, 0.4))
+        )
         optimizer.tell(3, 0.5)
         optimizer.save(tmp_path / "run")
         loaded = sf.Optimizer.load(tmp_path / "run")

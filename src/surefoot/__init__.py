@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     from surefoot.features import PivotedCholesky as PivotedCholesky
     from surefoot.features import QuadratureFourier as QuadratureFourier
     from surefoot.features import RandomFourier as RandomFourier
+    from surefoot.optimizer import Method as Method
     from surefoot.optimizer import Optimizer as Optimizer
+    from surefoot.problem import Problem as Problem
     from surefoot.risks import CVaR as CVaR
     from surefoot.risks import Mean as Mean
     from surefoot.risks import VaR as VaR
@@ -78,7 +80,8 @@ _NAMES = {
         "QuadratureFourier",
         "RandomFourier",
     ),
-    "optimizer": ("Optimizer",),
+    "optimizer": ("Method", "Optimizer"),
+    "problem": ("Problem",),
     "risks": ("CVaR", "Mean", "VaR", "WorstCase"),
     "spaces": ("Arms", "Box", "ContinuousEnvironment", "Fidelity", "FiniteEnvironment", "Joint"),
     "tails": ("Moment",),

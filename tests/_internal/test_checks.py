@@ -89,13 +89,13 @@ CASES: dict[str, tuple[Call, st.SearchStrategy]] = {
         st.one_of(not_numbers, st.just(gpytorch.kernels.RBFKernel)),
     ),
     "scaled-variance": (lambda v: sf.kernels.scaled(KERNEL, v), not_positive),
-    "optimizer-ridge": (lambda v: sf.Optimizer(BOX, KERNEL, ridge=v), not_positive),
+    "optimizer-ridge": (lambda v: sf.Optimizer(BOX, sf.Method(KERNEL, ridge=v)), not_positive),
     "optimizer-initial": (
-        lambda v: sf.Optimizer(BOX, KERNEL, plan=sf.acquisition.Plan(v)),
+        lambda v: sf.Optimizer(BOX, sf.Method(KERNEL, plan=sf.acquisition.Plan(v))),
         less_than_none,
     ),
     "optimizer-seed": (
-        lambda v: sf.Optimizer(BOX, KERNEL, seed=v),
+        lambda v: sf.Optimizer(BOX, sf.Method(KERNEL), seed=v),
         st.one_of(less_than_none, st.just(2**70)),
     ),
     "gp_ucb-scale": (
@@ -130,12 +130,15 @@ CASES: dict[str, tuple[Call, st.SearchStrategy]] = {
     ),
     "reporting-estimand": (lambda v: acquisition.Reporting(estimand=v), not_policies),
     "optimizer-kernel": (
-        lambda v: sf.Optimizer(BOX, v),
+        lambda v: sf.Optimizer(BOX, sf.Method(v)),
         st.one_of(not_numbers.filter(lambda v: v is not None), st.just(HyperparameterFit)),
     ),
-    "optimizer-plan": (lambda v: sf.Optimizer(BOX, plan=v), st.one_of(st.none(), not_numbers)),
+    "optimizer-plan": (
+        lambda v: sf.Optimizer(BOX, sf.Method(plan=v)),
+        st.one_of(st.none(), not_numbers),
+    ),
     "optimizer-reporting": (
-        lambda v: sf.Optimizer(BOX, reporting=v),
+        lambda v: sf.Optimizer(BOX, sf.Method(reporting=v)),
         st.one_of(st.none(), not_numbers),
     ),
     "joint-observed": (lambda v: sf.Joint(BOX, ENVIRONMENT, observed=v), not_truths),
@@ -252,7 +255,7 @@ REFUSED: dict[str, Callable[[], object]] = {
     ),
     "a space that is none": lambda: robust_ucb("box"),
     "a kernel that is none": lambda: gp_ucb(BOX, "rbf"),
-    "a width that is a number": lambda: sf.Optimizer(BOX, KERNEL, width=3.0),
+    "a width that is a number": lambda: sf.Optimizer(BOX, sf.Method(KERNEL, width=3.0)),
     "levels outside the box": lambda: sf.Box([0.0], [1.0], levels={0: [0.5, 2.0]}),
     "no levels": lambda: sf.Box([0.0], [1.0], levels={0: []}),
     "levels of no coordinate": lambda: sf.Box([0.0], [1.0], levels={1: [0.5]}),
@@ -268,7 +271,7 @@ REFUSED: dict[str, Callable[[], object]] = {
     "a hyperparameter fit and a kernel": lambda: sf.algorithms.v_ucb(
         sf.Joint(BOX, ENVIRONMENT), KERNEL, level=0.1, hyperparameters=HyperparameterFit()
     ),
-    "a fit without coordinates": lambda: sf.Optimizer(sf.Arms(3), HyperparameterFit()),
+    "a fit without coordinates": lambda: sf.Optimizer(sf.Arms(3), sf.Method(HyperparameterFit())),
     "a width and a scale": lambda: gp_ucb(BOX, KERNEL, width=sf.widths.constant(1.0), scale=2.0),
     "a ridge where the noise is fitted": lambda: robust_ucb(BOX, ridge=0.1),
 }

@@ -22,7 +22,7 @@ def contradicted() -> None:
 
 CALLS: dict[str, Callable[[], object]] = {
     "named algorithm": lambda: sf.algorithms.tgp_ucb(ARMS, KERNEL, **HEAVY),
-    "optimizer": lambda: sf.Optimizer(ARMS, KERNEL, width=sf.widths.truncated(**HEAVY)),
+    "optimizer": lambda: sf.Optimizer(ARMS, sf.Method(KERNEL, width=sf.widths.truncated(**HEAVY))),
     "reward": lambda: sf.algorithms.gp_ucb(ARMS, KERNEL).tell(0, 1e120),
     "bounds": contradicted,
 }

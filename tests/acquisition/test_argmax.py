@@ -53,7 +53,7 @@ def test_a_maximum_beside_a_measured_point_is_kept() -> None:
     ids=["continuous", "mixed", "rules"],
 )
 def test_a_score_that_is_infinite_everywhere_has_a_maximum(box: sf.Box, value: float) -> None:
-    run = sf.Optimizer(box, sf.kernels.squared_exponential(0.3))
+    run = sf.Optimizer(box, sf.Method(sf.kernels.squared_exponential(0.3)))
     run.tell(box.sample(1, torch.Generator().manual_seed(0))[0], 1.0)
     found = maximise(
         lambda points: torch.full((len(points),), value, dtype=torch.float64),

@@ -28,7 +28,7 @@ def noise(number: int) -> np.ndarray:
 def played(policy: Any, width: float, rounds: int = 25) -> list[int]:
     """Arms that a policy chooses."""
     optimizer = sf.Optimizer(
-        sf.Arms(LINE), KERNEL, width=constant(width), policy=policy, ridge=RIDGE, seed=0
+        sf.Arms(LINE), sf.Method(KERNEL, width=constant(width), policy=policy, ridge=RIDGE), seed=0
     )
     optimizer.tell(3, 0.1)
     arms = []
@@ -83,12 +83,13 @@ def test_regret_is_bounded_by_what_is_measured(name: str) -> None:
     policy = sf.acquisition.ScorePolicy(lacing="unif")
     space = sf.Joint(sf.Arms(LINE), sf.FiniteEnvironment(LOAD, m / m.sum()))
     optimizer = sf.Optimizer(
-        space,
-        PAIRS,
-        risk=measure,
-        width=constant(8.0),
-        policy=Guarded(policy, slack, constant(0.5), "unif"),
-        ridge=RIDGE,
+        sf.Problem(space, risk=measure),
+        sf.Method(
+            PAIRS,
+            width=constant(8.0),
+            policy=Guarded(policy, slack, constant(0.5), "unif"),
+            ridge=RIDGE,
+        ),
     )
     f = np.sin(6.0 * LINE) * (1.0 - LOAD.T)
     optimizer.tell([0.5], 0.0, [0.4])
@@ -113,7 +114,8 @@ def test_bounds_that_separate_nothing_share_the_measurements(slack: float) -> No
     distant, ridge, chosen = sf.Arms([[0.0], [100.0]]), 1e-4, 200
     for other in (2, 3, 22, 23):
         optimizer = sf.Optimizer(
-            distant, KERNEL, width=constant(1e6), policy=Guarded(slack=slack), ridge=ridge
+            distant,
+            sf.Method(KERNEL, width=constant(1e6), policy=Guarded(slack=slack), ridge=ridge),
         )
         optimizer.tell_all([0] * chosen + [1] * other, [1.0] * chosen + [0.0] * other)
         assert optimizer.ask().arm == int(other * (1.0 + 2.0 * slack) ** 2 < chosen)
@@ -149,7 +151,7 @@ def test_bounds_of_least_squares_are_those_of_a_run_with_it() -> None:
     robust = sf.algorithms.robust_ucb(
         sf.Arms(LINE), KERNEL, ridge=RIDGE, policy=Guarded(slack=1.0, bounds=bounds)
     )
-    other = sf.Optimizer(sf.Arms(LINE), KERNEL, width=PROVED, ridge=RIDGE)
+    other = sf.Optimizer(sf.Arms(LINE), sf.Method(KERNEL, width=PROVED, ridge=RIDGE))
     points = torch.from_numpy(LINE)
     for arm, error in zip(played(UpperConfidenceBound(), 2.0), 30.0 * noise(25) ** 3, strict=True):
         for optimizer in (robust, other):

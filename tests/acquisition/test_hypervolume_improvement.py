@@ -187,7 +187,7 @@ def test_the_belief_of_a_further_objective_is_a_goal() -> None:
 def test_a_given_kernel_is_not_that_of_further_objectives() -> None:
     x = torch.linspace(0.0, 1.0, 8, dtype=torch.float64)
     kernel = sf.kernels.squared_exponential(0.2)
-    optimizer = sf.Optimizer(sf.Box([0.0], [1.0]), kernel, outcomes=COST)
+    optimizer = sf.Optimizer(sf.Problem(sf.Box([0.0], [1.0]), outcomes=COST), sf.Method(kernel))
     optimizer.tell_all(x[:, None], x.tolist(), outcomes=[{"cost": 1e6 * one} for one in x.tolist()])
     assert float(optimizer.belief().of_outcome("cost").mean(x[4:5, None])) < -1e5
 

@@ -58,7 +58,8 @@ def build(space: sf.Arms | sf.Box | sf.Joint, policy: object, risk: object = Non
     risk = risk or (sf.VaR(0.3) if joint else None)
     width = sf.widths.constant(4.0)
     return sf.Optimizer(
-        space, kernel, risk=risk, policy=policy, width=width, ridge=0.1, plan=sf.acquisition.Plan(3)
+        sf.Problem(space, risk=risk),
+        sf.Method(kernel, policy=policy, width=width, ridge=0.1, plan=sf.acquisition.Plan(3)),
     )
 
 
@@ -129,7 +130,7 @@ class Sweep:
 
 @pytest.mark.slow
 def test_what_a_policy_keeps_is_saved_and_only_choosing_changes_it(tmp_path: Path) -> None:
-    optimizer = sf.Optimizer(SPACES["box"], sf.kernels.linear(), policy=Sweep())
+    optimizer = sf.Optimizer(SPACES["box"], sf.Method(sf.kernels.linear(), policy=Sweep()))
     optimizer.tell([0.5], 1.0)
     assert [float(query.point) for query in optimizer.ask_batch(3)] == [0.0, 1 / 16, 2 / 16]
     optimizer.policy.choose(optimizer.belief(), None, optimizer._state.cloned)
@@ -184,7 +185,7 @@ def outside(belief: Belief, state: PolicyState) -> Location:
 )
 def test_a_choice_that_is_not_of_the_space_is_refused(choose, message: str) -> None:
     optimizer = sf.Optimizer(
-        SPACES["box"], sf.kernels.squared_exponential(0.2), policy=Chosen(choose)
+        SPACES["box"], sf.Method(sf.kernels.squared_exponential(0.2), policy=Chosen(choose))
     )
     optimizer.tell([0.3], 1.0)
     with pytest.raises(sf.InvalidInput, match=message):
@@ -206,7 +207,9 @@ def test_a_choice_that_is_not_of_the_space_is_refused(choose, message: str) -> N
 )
 def test_what_a_score_returns_is_checked(name: str, score, message: str) -> None:
     kernel = sf.kernels.squared_exponential(0.2)
-    optimizer = sf.Optimizer(SPACES[name], kernel, policy=lambda belief, generator: score)
+    optimizer = sf.Optimizer(
+        SPACES[name], sf.Method(kernel, policy=lambda belief, generator: score)
+    )
     optimizer.tell(LINE[0], 1.0)
     with pytest.raises(sf.InvalidInput, match=message):
         optimizer.ask()
@@ -220,7 +223,7 @@ def test_a_memory_that_cannot_be_in_a_file_is_refused_when_it_is_saved(tmp_path:
         return belief.space.location(torch.tensor([0.5], dtype=torch.float64))
 
     box, kernel = SPACES["box"], sf.kernels.squared_exponential(0.2)
-    optimizer = sf.Optimizer(box, kernel, policy=Chosen(keep))
+    optimizer = sf.Optimizer(box, sf.Method(kernel, policy=Chosen(keep)))
     optimizer.tell([0.3], 1.0)
     optimizer.ask()
     optimizer.save(tmp_path / "run")

@@ -77,10 +77,12 @@ def test_without_a_record_it_is_refused() -> None:
 def test_it_works_without_an_environment() -> None:
     optimizer = sf.Optimizer(
         sf.Arms(LINE),
-        sf.kernels.squared_exponential(0.2),
-        policy=Recorded(UpperConfidenceBound()),
-        reporting=Reporting("rounds"),
-        ridge=0.01,
+        sf.Method(
+            sf.kernels.squared_exponential(0.2),
+            policy=Recorded(UpperConfidenceBound()),
+            reporting=Reporting("rounds"),
+            ridge=0.01,
+        ),
     )
     for _ in range(25):
         query = optimizer.ask()

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import surefoot as sf
+from support.optimizers import optimizer_of
 from surefoot.acquisition import Instability, Plan, Replication, UpperConfidenceBound
 
 LINE = torch.linspace(0.0, 1.0, 12, dtype=torch.float64).unsqueeze(-1)
@@ -17,7 +18,7 @@ PLAN = Plan(instability=Instability(0.3))
 
 
 def optimizer_on(space: sf.Arms | sf.Box, most: int, **options) -> sf.Optimizer:
-    return sf.Optimizer(space, KERNEL, ridge=0.01, policy=Replication(most=most), **options)
+    return optimizer_of(space, KERNEL, ridge=0.01, policy=Replication(most=most), **options)
 
 
 def play(optimizer: sf.Optimizer, rounds: int) -> list[tuple[float, ...]]:
@@ -32,7 +33,7 @@ def play(optimizer: sf.Optimizer, rounds: int) -> list[tuple[float, ...]]:
 def test_the_best_known_point_is_replicated_ever_more_rarely() -> None:
     """Other arms that were not measured have the larger bound."""
     kernel = sf.kernels.precomputed(torch.eye(40, dtype=torch.float64))
-    optimizer = sf.Optimizer(sf.Arms(40), kernel, ridge=0.01, policy=Replication(most=6))
+    optimizer = sf.Optimizer(sf.Arms(40), sf.Method(kernel, ridge=0.01, policy=Replication(most=6)))
     optimizer.tell(7, 1.0)
     due = []
     for step in range(1, 35):
@@ -52,7 +53,7 @@ def test_no_point_has_more_replicates_than_asked_for() -> None:
 @pytest.mark.slow
 def test_with_one_measurement_of_each_point_nothing_is_replicated() -> None:
     space = sf.Box([0.0], [1.0])
-    plain = sf.Optimizer(space, KERNEL, ridge=0.01, policy=UpperConfidenceBound())
+    plain = sf.Optimizer(space, sf.Method(KERNEL, ridge=0.01, policy=UpperConfidenceBound()))
     assert play(optimizer_on(space, most=1), 12) == play(plain, 12)
 
 
@@ -83,7 +84,7 @@ def test_save_and_load_go_on_the_same(tmp_path) -> None:
 def test_an_environment_is_refused() -> None:
     space = sf.Joint(sf.Box([0.0], [1.0]), sf.FiniteEnvironment([0.0, 1.0]))
     with pytest.raises(sf.InvalidInput, match="Joint"):
-        sf.Optimizer(space, KERNEL, risk=sf.VaR(0.1), policy=Replication())
+        sf.Optimizer(sf.Problem(space, risk=sf.VaR(0.1)), sf.Method(KERNEL, policy=Replication()))
 
 
 @pytest.mark.parametrize("most", [0, -1, 2.5, "3", None, True])
@@ -99,7 +100,7 @@ def test_a_spread_is_positive(spread: object) -> None:
 
 
 def told(replicates: dict[int, list[float]], plan: Plan = Plan()) -> sf.Optimizer:
-    optimizer = sf.Optimizer(sf.Arms(LINE), KERNEL, ridge=0.01, plan=plan)
+    optimizer = sf.Optimizer(sf.Arms(LINE), sf.Method(KERNEL, ridge=0.01, plan=plan))
     for arm, values in replicates.items():
         optimizer.tell_all([arm] * len(values), values)
     return optimizer

@@ -13,6 +13,7 @@ from torch import Tensor
 
 import surefoot as sf
 from reference import covariance, gaussian_process
+from support.optimizers import optimizer_of
 from surefoot.acquisition import ScorePolicy, ThompsonSampling
 from surefoot.algorithms import bbkb, bkb, cvar_ts, gp_ts, robust_ucb
 
@@ -99,7 +100,7 @@ def build(space: Any, policy: Any = None, risk: Any = None, **parts: Any) -> sf.
     risk = risk or (sf.VaR(0.3) if isinstance(space, sf.Joint) else None)
     policy = policy or ScorePolicy(ThompsonSampling(), values=16)
     given = {"ridge": 0.05, "plan": sf.acquisition.Plan(3), **parts}
-    return sf.Optimizer(space, sf.kernels.matern(2.5, 0.3), risk=risk, policy=policy, **given)
+    return optimizer_of(space, sf.kernels.matern(2.5, 0.3), risk=risk, policy=policy, **given)
 
 
 def reward(query: sf.Query, z: Tensor | None) -> float:
@@ -323,7 +324,7 @@ def test_arguments_out_of_range() -> None:
 def test_a_kernel_that_cannot_be_drawn_is_refused_with_nothing_changed(tmp_path: Path) -> None:
     rough = sf.kernels.custom(lambda left, right: torch.exp(-100.0 * torch.cdist(left, right)))
     box = sf.Box([0.0, 0.0], [1.0, 1.0])
-    optimizer = sf.Optimizer(box, rough, policy=ThompsonSampling())
+    optimizer = sf.Optimizer(box, sf.Method(rough, policy=ThompsonSampling()))
     optimizer.tell([0.5, 0.5], 1.0)
     for name in ("estimated", "before", "after"):  # the first ask makes the estimate
         with pytest.raises(sf.InvalidInput, match="UpperConfidenceBound"):
@@ -353,7 +354,7 @@ def test_features_whose_residual_cannot_be_drawn_are_refused(space: Any) -> None
         def init(self, kernel: Any, space: Any, ridge: float, generator: Any, **kind: Any) -> Any:
             return sf.features.fixed_features(Rest(), kernel, space, ridge, **kind)
 
-    optimizer = sf.Optimizer(space, KERNEL, features=Rule(), policy=ThompsonSampling())
+    optimizer = sf.Optimizer(space, sf.Method(KERNEL, features=Rule(), policy=ThompsonSampling()))
     optimizer.tell(3 if isinstance(space, sf.Arms) else [0.3], 1.0)
     with pytest.raises(sf.InvalidInput, match=r"Rest leaves.*residual_draw"):
         optimizer.ask()

@@ -15,6 +15,7 @@ from optuna.trial import create_trial
 from torch import Tensor
 
 import surefoot as sf
+from support.optimizers import optimizer_of
 from surefoot.hyperparameters import HyperparameterFit
 from surefoot.hyperparameters.earlier import Earlier, Trend, earlier_on
 from surefoot.integrations.optuna import SurefootSampler
@@ -56,7 +57,7 @@ def told(known: Earlier | None, number: int = 12, seed: int = 1) -> sf.Optimizer
     """Rewards of the waves in other units."""
     rule = HyperparameterFit(warped=True, **({} if known is None else {"earlier": known}))
     parts = {"features": sf.Nystrom(sf.PivotedCholesky()), "estimator": sf.StudentT()}
-    optimizer = sf.Optimizer(PLANE, rule, seed=0, **parts)
+    optimizer = optimizer_of(PLANE, rule, seed=0, **parts)
     points = PLANE.sample(number, torch.Generator().manual_seed(seed))
     noise = 0.05 * np.random.default_rng(seed).normal(size=number)
     optimizer.tell_all(points, waves(points) + torch.from_numpy(noise))
@@ -96,7 +97,9 @@ def test_a_chance_likeness_of_few_rewards_is_no_relation(seed: int, waves_earlie
     generator = torch.Generator().manual_seed(seed)
     points = PLANE.sample(5, generator)
     rewards = torch.randn(5, dtype=torch.float64, generator=generator)
-    optimizer = sf.Optimizer(PLANE, HyperparameterFit(warped=True, earlier=waves_earlier))
+    optimizer = sf.Optimizer(
+        PLANE, sf.Method(HyperparameterFit(warped=True, earlier=waves_earlier))
+    )
     optimizer.tell_all(points, rewards)
     assert trend(optimizer).is_none
 

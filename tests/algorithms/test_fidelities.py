@@ -65,7 +65,7 @@ def test_what_does_not_go_together_is_refused(
 
 def test_levels_of_the_plan_are_those_of_the_space() -> None:
     with pytest.raises(sf.InvalidInput, match="one for each value"):
-        sf.Optimizer(LINE, plan=Plan(levels=(2, 1)))
+        sf.Optimizer(LINE, sf.Method(plan=Plan(levels=(2, 1))))
 
 
 def test_the_initial_design_compares_levels_at_the_same_points() -> None:

@@ -131,7 +131,9 @@ def test_the_dimension_is_the_number_of_arms_whatever_the_rank() -> None:
     dimensions = {}
     for root in ("symmetric", "cholesky"):
         features = sf.Nystrom(sf.LeverageSampling(1e6, root=root))
-        optimizer = sf.Optimizer(arms, sf.kernels.squared_exponential(0.3), features=features)
+        optimizer = sf.Optimizer(
+            arms, sf.Method(sf.kernels.squared_exponential(0.3), features=features)
+        )
         dimensions[root] = optimizer.tell_all(range(40), np.zeros(40)).dimension
     assert dimensions["symmetric"] == 40
     assert dimensions["cholesky"] < 20
@@ -196,12 +198,14 @@ class TestBadInput:
         with pytest.raises(sf.InvalidInput, match=r"`root`.*'cholesky' or 'symmetric'"):
             sf.LeverageSampling(root="lu")
         with pytest.raises(sf.InvalidInput, match="`root` is 'symmetric', which is for arms"):
-            sf.Optimizer(sf.Box([0.0], [1.0]), sf.kernels.matern(2.5, 0.2), features=sketched(5.0))
+            sf.Optimizer(
+                sf.Box([0.0], [1.0]), sf.Method(sf.kernels.matern(2.5, 0.2), features=sketched(5.0))
+            )
 
     def test_one_feature_in_one_round_is_never_cut(self) -> None:
         estimator = sf.AdaptiveTruncation(MOMENTS[1.0], 1, 1.0, unions=1)
         assert estimator.threshold(1, 1) == np.inf
         optimizer = sf.Optimizer(
-            sf.Arms([[0.0]]), sf.kernels.squared_exponential(0.2), estimator=estimator
+            sf.Arms([[0.0]]), sf.Method(sf.kernels.squared_exponential(0.2), estimator=estimator)
         )
         assert optimizer.tell(0, 1e9).truncated == 0

@@ -80,7 +80,7 @@ def test_a_reward_that_would_overflow_is_cut_like_any_other() -> None:
     ):
         estimator = sf.AdaptiveTruncation(MOMENT, 1000)
         plain, struck = (
-            sf.Optimizer(sf.Arms(LINE), KERNEL, features=features, estimator=estimator)
+            sf.Optimizer(sf.Arms(LINE), sf.Method(KERNEL, features=features, estimator=estimator))
             for _ in range(2)
         )
         for turn in range(20):
@@ -98,7 +98,7 @@ def test_a_very_small_ridge_loses_no_digits() -> None:
     space = sf.Arms(LINE)
     kernel = sf.kernels.matern(2.5, 0.2)
     one_by_one, at_once = (
-        sf.Optimizer(space, kernel, ridge=1e-8, features=features)
+        sf.Optimizer(space, sf.Method(kernel, ridge=1e-8, features=features))
         for features in (sf.Exact(), sf.Nystrom(sf.PivotedCholesky(64)))
     )
     arms = torch.randint(20, (300,), generator=torch.Generator().manual_seed(0)).tolist()
@@ -141,7 +141,9 @@ def test_a_point_where_the_kernel_is_zero(
     space: sf.Arms | sf.Box, features: object, estimator: object
 ) -> None:
     """The linear kernel at the origin: nothing can be learnt there, and nothing is."""
-    optimizer = sf.Optimizer(space, sf.kernels.linear(), features=features, estimator=estimator)
+    optimizer = sf.Optimizer(
+        space, sf.Method(sf.kernels.linear(), features=features, estimator=estimator)
+    )
     optimizer.tell([0.0], 1.0)
     optimizer.tell([0.0], 2.0)
     both = torch.tensor([[0.0], [1.0]], dtype=torch.float64)

@@ -11,6 +11,7 @@ from scipy import stats
 import surefoot as sf
 from reference import covariance
 from reference import risk as reference
+from support.optimizers import optimizer_of
 from support.risk_averse_runs import NOISE, SLACK, TWO, Case, Run, scattered, smooth
 from surefoot.acquisition import ScorePolicy
 from surefoot.algorithms import v_ucb
@@ -129,7 +130,7 @@ def test_regret_is_at_most_twice_the_reach_of_what_is_measured(name: str) -> Non
     for seed in range(5):
         case = random_case(seed)
         parts = {"risk": risk, "policy": policy, "width": theorem(case), "ridge": NOISE}
-        run = Run(case, sf.Optimizer(case.joint, case.kernel(), **parts), seed)
+        run = Run(case, optimizer_of(case.joint, case.kernel(), **parts), seed)
         true = literal(run.f, case.masses)
         pairs = torch.from_numpy(case.pairs)
         for _ in range(20):

@@ -38,7 +38,8 @@ def test_spikes_hardly_move_a_robust_mean(estimator: object, seed: int) -> None:
     errors = []
     for part in (estimator, sf.LeastSquares()):
         optimizer = sf.Optimizer(
-            sf.Box([0.0], [1.0]), sf.kernels.squared_exponential(0.15), estimator=part, ridge=0.01
+            sf.Box([0.0], [1.0]),
+            sf.Method(sf.kernels.squared_exponential(0.15), estimator=part, ridge=0.01),
         )
         optimizer.tell_all(points, rewards)
         errors.append(
@@ -159,8 +160,10 @@ def test_a_search_that_has_homed_in_believes_in_the_rest(standardise: bool) -> N
     rewards = 10.0 * truth(points) + 0.1 * torch.from_numpy(generator.normal(size=106))
     optimizer = sf.Optimizer(
         sf.Box([0.0], [2.0]),
-        GivenHyperparameters(sf.kernels.squared_exponential(0.15), 0.01, standardise),
-        estimator=sf.Huber(),
+        sf.Method(
+            GivenHyperparameters(sf.kernels.squared_exponential(0.15), 0.01, standardise),
+            estimator=sf.Huber(),
+        ),
     )
     optimizer.tell_all(points, rewards)
     unseen = torch.tensor([[1.5]], dtype=torch.float64)

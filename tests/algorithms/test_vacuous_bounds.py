@@ -81,7 +81,7 @@ def test_bounds_of_a_run_are_as_wide_as_is_said() -> None:
     """All rounds at one arm, where f is 0."""
     width = widths.dual_mixture(2.0, 200.0, shifts=[64.0])
     with pytest.warns(UserWarning, match="cannot separate") as told:
-        optimizer = sf.Optimizer(ARMS, KERNEL, width=width)
+        optimizer = sf.Optimizer(ARMS, sf.Method(KERNEL, width=width))
     said = float(str(told[0].message).split("+-")[1].split()[0])
     errors = np.random.default_rng(0).standard_normal(10_000)
     optimizer.tell_all([20] * len(errors), 200.0 * (errors - errors.mean()))

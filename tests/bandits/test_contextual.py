@@ -34,7 +34,9 @@ def of_the_optimizer(estimator: Any, number: int) -> Any:
             return sf.features.fixed_features(EMBEDDING, kernel, space, ridge)
 
     arms = sf.Arms(torch.from_numpy(POINTS))
-    optimizer = sf.Optimizer(arms, KERNEL, features=Fixed(), estimator=estimator, ridge=0.5)
+    optimizer = sf.Optimizer(
+        arms, sf.Method(KERNEL, features=Fixed(), estimator=estimator, ridge=0.5)
+    )
     optimizer.tell_all([step % 40 for step in range(number)], rewards(number))
     return optimizer.belief().posterior
 

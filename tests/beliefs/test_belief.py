@@ -10,6 +10,7 @@ from scipy import stats
 from torch import Tensor
 
 import surefoot as sf
+from support.optimizers import optimizer_of
 from surefoot.beliefs import Belief
 from surefoot.hyperparameters import GAUSSIAN, GivenHyperparameters, HyperparameterFit
 from surefoot.types import OBJECTIVE, Measurement
@@ -45,7 +46,7 @@ def rows(space: Any, number: int, seed: int = 0) -> list[Measurement]:
 
 def build(name: str, **parts: Any) -> sf.Optimizer:
     risk = sf.VaR(0.3) if SPACES[name].has_environment else None
-    return sf.Optimizer(SPACES[name], KERNEL, risk=risk, ridge=0.05, **parts)
+    return optimizer_of(SPACES[name], KERNEL, risk=risk, ridge=0.05, **parts)
 
 
 def inputs(space: Any, number: int = 4) -> Tensor:
@@ -116,7 +117,7 @@ def test_conditioned_is_the_belief_of_the_longer_history(name, estimator, featur
 def test_conditioned_keeps_the_hyperparameters_that_were_fitted() -> None:
     """Against the formula of a Gaussian process with this kernel, noise and center."""
     fit = HyperparameterFit(dof=GAUSSIAN)
-    optimizer = sf.Optimizer(SPACES["box"], fit)
+    optimizer = sf.Optimizer(SPACES["box"], sf.Method(fit))
     optimizer.record(rows(SPACES["box"], 20))
     more = rows(SPACES["box"], 5, seed=7)
     x = torch.stack([one.where for one in more])
@@ -251,7 +252,7 @@ def test_expected_gains_are_those_of_draws(name: str) -> None:
 def test_the_largest_gains_find_the_best_design(space: Any) -> None:
     """Whatever the range of the coordinates: of a function that is known almost exactly."""
     kernel = sf.kernels.squared_exponential(10.0)
-    optimizer = sf.Optimizer(space, kernel, ridge=1e-6, width=sf.widths.constant(0.0))
+    optimizer = sf.Optimizer(space, sf.Method(kernel, ridge=1e-6, width=sf.widths.constant(0.0)))
     optimizer.tell_all(LINE * 50.0, 2.0 + torch.sin(6.0 * LINE[:, 0]))
     shares = optimizer.belief().largest_gains(LINE[0] * 50.0)
     best = float(torch.sin(6.0 * LINE).max()) if isinstance(space, sf.Arms) else 1.0
@@ -266,7 +267,8 @@ RUNS: dict[str, Any] = {
     "arms": lambda: build("arms"),
     "sampled": lambda: build("arms", features=sf.Nystrom(sf.LeverageSampling(3.0))),
     "standardised": lambda: sf.Optimizer(
-        SPACES["box"], GivenHyperparameters(KERNEL, 0.1, standardise=True), estimator=TO_THE_END
+        SPACES["box"],
+        sf.Method(GivenHyperparameters(KERNEL, 0.1, standardise=True), estimator=TO_THE_END),
     ),
     "constrained": lambda: sf.algorithms.robust_ucb(SPACES["box"], outcomes=LIMIT),
     "joint": lambda: build("joint"),

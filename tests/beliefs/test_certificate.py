@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import surefoot as sf
+from support.optimizers import optimizer_of
 from surefoot import widths
 from surefoot.algorithms import bkb, gp_ucb, robust_ucb, tgp_ucb, v_ucb
 
@@ -163,7 +164,7 @@ REFUSED: dict[str, tuple[Callable[[], sf.Optimizer], str]] = {
         "oversampling",
     ),
     "another estimator": (
-        lambda: told(sf.Optimizer, estimator=sf.Huber(), width=widths.analytic_mixture(2.0, 0.5)),
+        lambda: told(optimizer_of, estimator=sf.Huber(), width=widths.analytic_mixture(2.0, 0.5)),
         "for `LeastSquares`, not `Huber`",
     ),
     "approximate features": (

@@ -10,6 +10,7 @@ import torch
 import surefoot as sf
 from reference import mixture as reference
 from reference.agreement import agree
+from support.optimizers import optimizer_of
 from surefoot import widths
 from surefoot.acquisition.lacing import lacing_value
 from surefoot.regression import ridge as ridge_module
@@ -40,7 +41,7 @@ def told(
     width: Any = DUAL, ridge: float = NOISE**2, space: Any = None, **parts: Any
 ) -> sf.Optimizer:
     space = sf.Arms(GRID) if space is None else space
-    optimizer = sf.Optimizer(space, KERNEL, ridge=ridge, width=width, **parts)
+    optimizer = optimizer_of(space, KERNEL, ridge=ridge, width=width, **parts)
     where = TOLD.tolist() if isinstance(space, sf.Arms) else GRID[TOLD]
     optimizer.tell_all(where, REWARDS)
     return optimizer
@@ -78,7 +79,7 @@ def test_the_dual_bounds_are_the_narrowest_of_all_regularisations(space: Any, ri
 
 @pytest.mark.parametrize("ridge", [NOISE**2, 1.0])
 def test_one_reward_at_a_time_gives_the_same_bounds(ridge: float) -> None:
-    optimizer = sf.Optimizer(sf.Arms(GRID), KERNEL, ridge=ridge, width=DUAL)
+    optimizer = sf.Optimizer(sf.Arms(GRID), sf.Method(KERNEL, ridge=ridge, width=DUAL))
     for arm, reward in zip(TOLD.tolist(), REWARDS.tolist(), strict=True):
         optimizer.tell(arm, reward)
     _, lower, upper = optimizer.belief().ends(optimizer.space.points)
@@ -132,12 +133,13 @@ class TestUnknownNorm:
         noise = reference.squared_noise(K, ridge, NOISE, DELTA)
         for width in (widths.analytic_mixture, widths.dual_mixture):
             optimizer = sf.Optimizer(
-                sf.Arms(GRID), KERNEL, ridge=ridge, width=width(None, NOISE, DELTA)
+                sf.Arms(GRID), sf.Method(KERNEL, ridge=ridge, width=width(None, NOISE, DELTA))
             )
             optimizer.tell_all(TOLD.tolist(), rewards)
             assert optimizer.width == pytest.approx((4.0 * least**2 + noise / ridge) ** 0.5)
             known = sf.Optimizer(
-                sf.Arms(GRID), KERNEL, ridge=ridge, width=width(2.0 * least, NOISE, DELTA)
+                sf.Arms(GRID),
+                sf.Method(KERNEL, ridge=ridge, width=width(2.0 * least, NOISE, DELTA)),
             )
             known.tell_all(TOLD.tolist(), rewards)
             points = known.space.points
@@ -240,7 +242,7 @@ def test_rewards_that_contradict_the_norm_are_reported() -> None:
 
 def test_other_estimators_have_no_such_bounds() -> None:
     with pytest.raises(sf.InvalidInput, match="least squares"):
-        sf.Optimizer(sf.Arms(GRID), KERNEL, estimator=sf.Huber(), width=DUAL)
+        sf.Optimizer(sf.Arms(GRID), sf.Method(KERNEL, estimator=sf.Huber(), width=DUAL))
 
 
 def test_a_saved_run_goes_on_with_the_same_bounds(tmp_path: Any) -> None:
@@ -276,7 +278,7 @@ SEMS = np.array([0.0, 1.0, 0.0, 0.2, 0.0, 3.0, 0.0, 0.5, 0.0, 1.0])
 def test_rewards_with_standard_errors_are_weighted(space: Any, ridge: float, dual: bool) -> None:
     """The bounds of rewards that are divided by what their errors add to the noise."""
     width = (widths.dual_mixture if dual else widths.analytic_mixture)(NORM, NOISE, DELTA)
-    optimizer = sf.Optimizer(space, KERNEL, ridge=ridge, width=width)
+    optimizer = sf.Optimizer(space, sf.Method(KERNEL, ridge=ridge, width=width))
     where = TOLD.tolist() if isinstance(space, sf.Arms) else GRID[TOLD]
     optimizer.tell_all(where, REWARDS, sems=SEMS)
     _, lower, upper = optimizer.belief().ends(torch.from_numpy(GRID))
@@ -301,7 +303,7 @@ def test_widths_count_standard_errors(width: Any) -> None:
 
     def found(sems: np.ndarray) -> float:
         known = width(NORM, NOISE, DELTA)
-        optimizer = sf.Optimizer(sf.Arms(GRID), KERNEL, ridge=1.0, width=known)
+        optimizer = sf.Optimizer(sf.Arms(GRID), sf.Method(KERNEL, ridge=1.0, width=known))
         optimizer.tell_all(TOLD.tolist(), REWARDS, sems=sems)
         return optimizer.width - NORM
 

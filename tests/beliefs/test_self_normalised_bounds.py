@@ -8,6 +8,7 @@ import torch
 
 import surefoot as sf
 from reference import self_normalised as reference
+from support.optimizers import optimizer_of
 from surefoot.regression.observations import Pull
 from surefoot.widths import self_normalised
 
@@ -67,7 +68,7 @@ def test_bounds_are_those_of_the_formulas(
     if where == "sketch":
         parts["features"] = sf.Nystrom(sf.Dictionary(torch.from_numpy(INDUCING)))
     count = passes(monkeypatch)
-    optimizer = sf.Optimizer(space, KERNEL, width=width(center), ridge=1.0, **parts)
+    optimizer = optimizer_of(space, KERNEL, width=width(center), ridge=1.0, **parts)
     optimizer.tell_all(GRID[arms] if where == "box" else arms.tolist(), y)
     _, lower, upper = optimizer.belief().ends(torch.from_numpy(GRID))
 
@@ -99,7 +100,7 @@ def told(number: int, factor: float = 1.0, **parts: Any) -> sf.Optimizer:
     arms, y = rewards(number)
     moment = sf.Moment(1.0, VARIANCE * factor**2, "mean")
     bounds = self_normalised(moment, NORM * factor, DELTA, **parts)
-    optimizer = sf.Optimizer(sf.Arms(GRID), KERNEL, width=bounds, ridge=1.0)
+    optimizer = sf.Optimizer(sf.Arms(GRID), sf.Method(KERNEL, width=bounds, ridge=1.0))
     optimizer.tell_all(arms.tolist(), factor * y)
     return optimizer
 
@@ -113,12 +114,12 @@ def test_bounds_have_the_unit_of_the_rewards() -> None:
 
 def test_standardised_rewards_have_bounds_in_their_own_units() -> None:
     given = sf.hyperparameters.GivenHyperparameters(KERNEL, 1.0, True)
-    optimizer = sf.Optimizer(sf.Arms(GRID), given, width=width())
+    optimizer = sf.Optimizer(sf.Arms(GRID), sf.Method(given, width=width()))
     arms, y = rewards(40)
     optimizer.tell_all(arms.tolist(), 30.0 + y)
     belief = optimizer.belief()
     units = belief.hyperparameters.units
-    plain = sf.Optimizer(sf.Arms(GRID), KERNEL, width=width(), ridge=1.0)
+    plain = sf.Optimizer(sf.Arms(GRID), sf.Method(KERNEL, width=width(), ridge=1.0))
     plain.tell_all(arms.tolist(), units.transform(torch.from_numpy(30.0 + y)))
     expected = plain.belief().ends(plain.space.points)
     for ours, theirs in zip(belief.ends(optimizer.space.points), expected, strict=True):
@@ -146,7 +147,7 @@ def test_pending_queries_narrow_them() -> None:
 
 @pytest.mark.parametrize("number", [1, 65])
 def test_they_have_gradients_in_a_box(number: int) -> None:
-    optimizer = sf.Optimizer(sf.Box([0.0], [1.0]), KERNEL, width=width(), ridge=1.0)
+    optimizer = sf.Optimizer(sf.Box([0.0], [1.0]), sf.Method(KERNEL, width=width(), ridge=1.0))
     arms, y = rewards(number)
     optimizer.tell_all(GRID[arms], y)
     points = torch.from_numpy(GRID).requires_grad_()
@@ -157,7 +158,7 @@ def test_they_have_gradients_in_a_box(number: int) -> None:
 
 def test_rewards_that_no_such_function_gives_are_told() -> None:
     bounds = self_normalised(sf.Moment(1.0, 1e-4, "mean"), 0.1, DELTA)
-    optimizer = sf.Optimizer(sf.Arms(GRID), KERNEL, width=bounds, ridge=1.0)
+    optimizer = sf.Optimizer(sf.Arms(GRID), sf.Method(KERNEL, width=bounds, ridge=1.0))
     optimizer.tell_all([0, 1] * 200, [5.0, -5.0] * 200)
     with pytest.warns(UserWarning, match="the rewards contradict self_normalised"):
         optimizer.belief()
@@ -188,7 +189,7 @@ class TestLimits:
     def test_bounds_are_within_them_and_choices_are_not_by_them(self, name: str) -> None:
         bounds, estimator, limit = self.ASSUMED[name]
         optimizer = sf.Optimizer(
-            sf.Arms(GRID), KERNEL, width=bounds, estimator=estimator, ridge=1.0
+            sf.Arms(GRID), sf.Method(KERNEL, width=bounds, estimator=estimator, ridge=1.0)
         )
         optimizer.tell_all([0, 0, 7], [0.5, 0.4, -0.3])
         belief = optimizer.belief()
@@ -201,7 +202,7 @@ class TestLimits:
 
     def test_a_norm_that_is_found_limits_nothing(self) -> None:
         bounds = sf.widths.analytic_mixture(None, 1.0)
-        optimizer = sf.Optimizer(sf.Arms(GRID), KERNEL, width=bounds, ridge=1.0)
+        optimizer = sf.Optimizer(sf.Arms(GRID), sf.Method(KERNEL, width=bounds, ridge=1.0))
         optimizer.tell_all([0, 0, 7], [0.5, 0.4, -0.3])
         belief = optimizer.belief()
         _, _, upper = belief.predict(GRID)
@@ -211,7 +212,7 @@ class TestLimits:
         reporting = sf.acquisition.Reporting(interval=sf.acquisition.Credible(0.9999))
         bounds = sf.widths.analytic_mixture(0.1, 1.0)
         parts: Any = {"width": bounds, "reporting": reporting, "ridge": 1.0}
-        optimizer = sf.Optimizer(sf.Arms(GRID), KERNEL, **parts)
+        optimizer = optimizer_of(sf.Arms(GRID), KERNEL, **parts)
         optimizer.tell(0, 0.1)
         _, _, upper = optimizer.belief().predict(GRID)
         assert float(upper.max()) > 1.0
@@ -230,7 +231,7 @@ class TestRefusals:
 
     def test_another_estimator(self) -> None:
         with pytest.raises(sf.InvalidInput, match="LeastSquares"):
-            sf.Optimizer(sf.Arms(GRID), KERNEL, width=width(), estimator=sf.Huber())
+            sf.Optimizer(sf.Arms(GRID), sf.Method(KERNEL, width=width(), estimator=sf.Huber()))
 
     @pytest.mark.parametrize(
         "make",
@@ -258,7 +259,9 @@ def test_they_hold_in_all_rounds_of_runs_that_they_steer(center: Any) -> None:
     for seed in range(20):
         generator = np.random.default_rng(seed)
         bounds = self_normalised(sf.Moment(1.0, CENTERS[center] + 0.5, center), norm, DELTA)
-        optimizer = sf.Optimizer(sf.Arms(GRID), KERNEL, width=bounds, ridge=1.0, seed=seed)
+        optimizer = sf.Optimizer(
+            sf.Arms(GRID), sf.Method(KERNEL, width=bounds, ridge=1.0), seed=seed
+        )
         holds = True
         for _ in range(60):
             arm = optimizer.ask().arm

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import surefoot as sf
+from support.optimizers import optimizer_of
 from surefoot import algorithms
 from surefoot.acquisition import Guarded
 
@@ -57,7 +58,7 @@ def played(name: str, policy: Plays) -> int:
     model, slack = offered._history.model, offered.policy.slack
     guard = replace(offered.policy, policy=policy)
     parts: dict[str, Any] = {"features": model.features, "width": model.width, "policy": guard}
-    optimizer = sf.Optimizer(sf.Arms(LINE), KERNEL, ridge=0.01, **parts)
+    optimizer = optimizer_of(sf.Arms(LINE), KERNEL, ridge=0.01, **parts)
     noise, refused = np.random.default_rng(0), 0
     optimizer.tell(0, float(F[0]))
     for _ in range(ROUNDS):

@@ -139,7 +139,9 @@ def test_a_given_kernel_in_the_unit_of_the_rewards_gives_the_same_answers(
 
     def played(reward: float) -> list[list[float]]:
         kernel = sf.kernels.scaled(sf.kernels.matern(2.5, [1.0, 9.0]), reward**2)
-        optimizer = sf.Optimizer(space, kernel, ridge=0.01 * reward**2, policy=policies[policy]())
+        optimizer = sf.Optimizer(
+            space, sf.Method(kernel, ridge=0.01 * reward**2, policy=policies[policy]())
+        )
         told(optimizer, reward, 1.0)
         return answers(optimizer, reward, 1.0)
 

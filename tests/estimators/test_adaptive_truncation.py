@@ -127,10 +127,7 @@ class TestCheapAdaptiveTruncationIsTheLiteralOne:
     ) -> None:
         optimizer = sf.Optimizer(
             sf.Arms(LINE),
-            kernel,
-            features=chosen,
-            estimator=heavy.estimator(root),
-            ridge=heavy.ridge,
+            sf.Method(kernel, features=chosen, estimator=heavy.estimator(root), ridge=heavy.ridge),
         )
         pulled = heavy.generator(1).integers(len(LINE), size=heavy.pulls)
         for t, (arm, y) in enumerate(zip(pulled, heavy.rewards, strict=True), start=1):
@@ -145,9 +142,9 @@ class TestCheapAdaptiveTruncationIsTheLiteralOne:
     def test_on_a_box_where_every_point_brings_a_feature(self, root: Root, heavy: Heavy) -> None:
         optimizer = sf.Optimizer(
             sf.Box([0.0, 0.0], [1.0, 1.0]),
-            sf.kernels.matern(1.5, 0.5),
-            estimator=heavy.estimator(root),
-            ridge=heavy.ridge,
+            sf.Method(
+                sf.kernels.matern(1.5, 0.5), estimator=heavy.estimator(root), ridge=heavy.ridge
+            ),
         )
         points = torch.from_numpy(heavy.generator(1).uniform(size=(heavy.pulls, 2)))
         for t, y in enumerate(heavy.rewards, start=1):
@@ -176,10 +173,12 @@ class TestCheapAdaptiveTruncationIsTheLiteralOne:
         heavy = Heavy(seed=133, dof=1.0, scale=1.0, spread=1.0, alpha=1.0, ridge=0.5, pulls=1060)
         optimizer = sf.Optimizer(
             sf.Arms(6),
-            sf.kernels.precomputed(np.eye(6)),
-            estimator=sf.AdaptiveTruncation(heavy.moment, None, DELTA, root),
-            width=sf.widths.adaptive_fourier(heavy.moment, NORM, DELTA),
-            ridge=heavy.ridge,
+            sf.Method(
+                sf.kernels.precomputed(np.eye(6)),
+                estimator=sf.AdaptiveTruncation(heavy.moment, None, DELTA, root),
+                width=sf.widths.adaptive_fourier(heavy.moment, NORM, DELTA),
+                ridge=heavy.ridge,
+            ),
         )
         pulled = heavy.generator(1).integers(6, size=heavy.pulls)
         optimizer.tell_all(pulled[:1000], heavy.rewards[:1000])

@@ -30,10 +30,12 @@ def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 def optimizer() -> sf.Optimizer:
     return sf.Optimizer(
         sf.Box([0.0, 0.0], [1.0, 1.0]),
-        sf.kernels.squared_exponential(0.4),
-        features=sf.Dictionary(SITES[:20]),
-        estimator=sf.StudentT(passes=30, tolerance=1e-6),
-        ridge=0.01,
+        sf.Method(
+            sf.kernels.squared_exponential(0.4),
+            features=sf.Dictionary(SITES[:20]),
+            estimator=sf.StudentT(passes=30, tolerance=1e-6),
+            ridge=0.01,
+        ),
     )
 
 

@@ -187,9 +187,7 @@ def test_hubers_estimate_does_not_depend_on_how_far_out_an_outlier_is() -> None:
         rewards[out] = far
         optimizer = sf.Optimizer(
             sf.Arms(np.linspace(0.0, 1.0, 8)[:, None]),
-            sf.kernels.squared_exponential(0.3),
-            estimator=sf.Huber(),
-            ridge=0.1,
+            sf.Method(sf.kernels.squared_exponential(0.3), estimator=sf.Huber(), ridge=0.1),
         )
         optimizer.tell_all(arms.tolist(), rewards.tolist())
         means.append(optimizer.belief().posterior.mean(optimizer.space.points))

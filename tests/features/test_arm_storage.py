@@ -13,6 +13,7 @@ from safetensors.torch import save_file
 
 import surefoot as sf
 from support.device import DEVICE
+from support.optimizers import optimizer_of
 from surefoot.features import exact
 from surefoot.spaces.storage import Rows
 
@@ -39,7 +40,7 @@ ESTIMATORS = {
 
 def optimizer(storage: Any, points: Any = POINTS, **parts: Any) -> sf.Optimizer:
     kernel = parts.pop("kernel", sf.kernels.squared_exponential(0.4))
-    return sf.Optimizer(sf.Arms(points, storage=storage), kernel, ridge=0.05, **parts)
+    return optimizer_of(sf.Arms(points, storage=storage), kernel, ridge=0.05, **parts)
 
 
 def played(run: sf.Optimizer, rounds: int = 10) -> list[int]:
@@ -220,9 +221,7 @@ def test_a_million_arms_take_the_memory_of_one_table_on_a_gpu() -> None:
     torch.cuda.reset_peak_memory_stats()
     optimizer = sf.Optimizer(
         sf.Arms(points).to(DEVICE),
-        sf.kernels.squared_exponential(0.2),
-        features=sf.RandomFourier(256),
-        ridge=0.01,
+        sf.Method(sf.kernels.squared_exponential(0.2), features=sf.RandomFourier(256), ridge=0.01),
     )
     for turn in range(4):
         optimizer.tell(optimizer.ask(), float(turn % 2))

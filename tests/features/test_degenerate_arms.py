@@ -88,10 +88,7 @@ class TestDegenerateArms:
         case = Case(arms, sf.kernels.linear, covariance.linear)
         S = np.array([0, 0, 1, 7, 5, 7, 7])
         optimizer = sf.Optimizer(
-            case.space,
-            case.kernel(),
-            features=sf.Dictionary(case.arms[S]),
-            ridge=0.1,
+            case.space, sf.Method(case.kernel(), features=sf.Dictionary(case.arms[S]), ridge=0.1)
         )
         pulled, rewards = np.arange(8).repeat(2), np.random.default_rng(0).normal(size=16)
         optimizer.tell_all(pulled, rewards)

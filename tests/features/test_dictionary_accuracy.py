@@ -55,12 +55,14 @@ class TestTheorem1:
         pulls = np.random.default_rng(0).permutation(np.repeat(np.arange(160), counts.astype(int)))
         prefix = sf.Optimizer(
             case.space,
-            case.kernel(),
-            features=sf.Nystrom(
-                sf.LeverageSampling(None, "adaptive", feedback="immediate", **theory)
+            sf.Method(
+                case.kernel(),
+                features=sf.Nystrom(
+                    sf.LeverageSampling(None, "adaptive", feedback="immediate", **theory)
+                ),
+                width=sf.widths.bkb(NORM, NOISE, DELTA, accuracy=ACCURACY),
+                ridge=ridge,
             ),
-            width=sf.widths.bkb(NORM, NOISE, DELTA, accuracy=ACCURACY),
-            ridge=ridge,
         )
         prefix.tell_all(pulls, np.zeros(len(pulls)))
         prefix.save(tmp_path / "run")

@@ -53,7 +53,7 @@ def test_random_waves_are_of_all_coordinates() -> None:
     box = sf.Box([0.0, 0.0], [1.0, 1.0])
     for kernel in (RBFKernel(active_dims=[0]), ScaleKernel(RBFKernel(), active_dims=[0])):
         with pytest.raises(sf.InvalidInput, match="active_dims"):
-            sf.Optimizer(box, kernel, features=sf.RandomFourier(8)).tell([0.5, 0.5], 1.0)
+            sf.Optimizer(box, sf.Method(kernel, features=sf.RandomFourier(8))).tell([0.5, 0.5], 1.0)
 
 
 class TestSums:
@@ -107,7 +107,7 @@ class TestSums:
 
     def test_a_run_with_one_is_saved_and_goes_on(self, tmp_path) -> None:
         kernel, features = self.kernel(), sf.QuadratureFourier(8)
-        optimizer = sf.Optimizer(self.BOX, kernel, features=features, ridge=0.01, seed=3)
+        optimizer = sf.Optimizer(self.BOX, sf.Method(kernel, features=features, ridge=0.01), seed=3)
         optimizer.tell([0.1, 0.2, 0.3, 0.4], 1.0)
         optimizer.save(tmp_path / "run")
         loaded = sf.Optimizer.load(tmp_path / "run")

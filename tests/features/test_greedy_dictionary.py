@@ -15,7 +15,8 @@ def test_a_run_that_is_saved_before_each_reward_has_the_same_dictionary(tmp_path
     kernel = sf.kernels.squared_exponential(0.2)
     features = sf.Nystrom(sf.PivotedCholesky(8))
     plain, saved = (
-        sf.Optimizer(sf.Box([0.0], [1.0]), kernel, features=features, ridge=0.1) for _ in range(2)
+        sf.Optimizer(sf.Box([0.0], [1.0]), sf.Method(kernel, features=features, ridge=0.1))
+        for _ in range(2)
     )
     dimensions = []
     for point in points:
@@ -36,7 +37,8 @@ def test_while_few_points_are_new_the_older_half_of_those_that_joined_goes(
     kernel = sf.kernels.squared_exponential(0.02)
     features = sf.Nystrom(sf.PivotedCholesky(20))
     plain, saved = (
-        sf.Optimizer(sf.Box([0.0], [1.0]), kernel, features=features, ridge=0.1) for _ in range(2)
+        sf.Optimizer(sf.Box([0.0], [1.0]), sf.Method(kernel, features=features, ridge=0.1))
+        for _ in range(2)
     )
     plain.tell_all(points[:24], points[:24, 0])
     saved.tell_all(points[:24], points[:24, 0])

@@ -8,6 +8,7 @@ import torch
 
 import surefoot as sf
 from reference import covariance
+from support.optimizers import optimizer_of
 from surefoot.features import exact
 from surefoot.hyperparameters import GivenHyperparameters
 
@@ -27,7 +28,7 @@ def optimizer(**parts: Any) -> sf.Optimizer:
     kernel = parts.pop("kernel", sf.kernels.matern(1.5, 0.3))
     space = parts.pop("space", sf.Arms(POINTS))
     given = GivenHyperparameters(kernel, RIDGE, parts.pop("standardise", False))
-    return sf.Optimizer(space, given, **parts)
+    return optimizer_of(space, given, **parts)
 
 
 def value(arm: int, step: int) -> float:

@@ -248,7 +248,7 @@ class TestBadInput:
 
     def test_a_dictionary_is_drawn_by_a_kernel_that_is_given(self) -> None:
         with pytest.raises(InvalidInput, match="`LeverageSampling` needs a kernel that is given"):
-            sf.Optimizer(sf.Arms(PLANE), features=sf.LeverageSampling())
+            sf.Optimizer(sf.Arms(PLANE), sf.Method(features=sf.LeverageSampling()))
 
     @pytest.mark.parametrize("points", [0, [], [[]], [[math.nan]]])
     def test_a_set_of_arms_is_not_empty(self, points: Any) -> None:

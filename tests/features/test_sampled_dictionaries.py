@@ -18,7 +18,7 @@ class TestBoxes:
         box = sf.Box([0.0, 0.0], [1.0, 1.0])
         features = sf.Nystrom(sf.LeverageSampling(1.0, resample=resample))
         kernel = sf.kernels.squared_exponential(0.3)
-        optimizer = sf.Optimizer(box, kernel, features=features, ridge=0.01)
+        optimizer = sf.Optimizer(box, sf.Method(kernel, features=features, ridge=0.01))
         pulled = torch.cat([PLANE, PLANE[:30]])
         rewards = [value(point) for point in pulled]
         for point, y in zip(pulled, rewards, strict=True):

@@ -21,6 +21,7 @@ import numpy as np
 import pytest
 
 import surefoot as sf
+from support.optimizers import optimizer_of
 from surefoot.features import exact
 from surefoot.regression import shard_workers, shards
 from surefoot.regression.shard import Command
@@ -94,7 +95,7 @@ def few_arms_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
 def optimizer(storage: Any, **parts: Any) -> sf.Optimizer:
     kernel = parts.pop("kernel", sf.kernels.squared_exponential(0.4))
     points = parts.pop("points", POINTS)
-    return sf.Optimizer(sf.Arms(points, storage=storage), kernel, ridge=0.05, **parts)
+    return optimizer_of(sf.Arms(points, storage=storage), kernel, ridge=0.05, **parts)
 
 
 def value(arm: int, step: int) -> float:

@@ -67,10 +67,10 @@ SPACES = {"arms": sf.Arms(ARMS), "box": sf.Box([-1.0], [1.0])}
 def test_a_fixed_map_is_ridge_regression_in_its_features(space: str, estimator: Any) -> None:
     """On arms by rank-one updates of a table, for any estimator the same as the exact process."""
     ours = sf.Optimizer(
-        SPACES[space], kernel(), features=BumpFeatures(), estimator=estimator, ridge=0.1
+        SPACES[space], sf.Method(kernel(), features=BumpFeatures(), estimator=estimator, ridge=0.1)
     )
     exact = sf.Optimizer(
-        SPACES[space], kernel(), features=sf.Exact(), estimator=estimator, ridge=0.1
+        SPACES[space], sf.Method(kernel(), features=sf.Exact(), estimator=estimator, ridge=0.1)
     )
     kind = Tabulated if space == "arms" else Refitted
     assert isinstance(ours._history.regressor.regression, kind)
@@ -99,7 +99,7 @@ def test_a_fixed_map_is_ridge_regression_in_its_features(space: str, estimator: 
 
 
 def test_a_run_with_a_map_of_ones_own_is_loaded_with_it(tmp_path: Path) -> None:
-    optimizer = sf.Optimizer(sf.Arms(ARMS), kernel(), features=BumpFeatures(), ridge=0.1)
+    optimizer = sf.Optimizer(sf.Arms(ARMS), sf.Method(kernel(), features=BumpFeatures(), ridge=0.1))
     for step in range(10):
         optimizer.tell(optimizer.ask(), float(np.sin(step)))
     pending = optimizer.ask()

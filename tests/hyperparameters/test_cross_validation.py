@@ -211,7 +211,7 @@ def test_the_posterior_mean_is_used_where_it_predicts() -> None:
 
 def test_with_a_kernel_that_is_given_nothing_is_doubted() -> None:
     box, kernel = sf.Box([0.0], [1.0]), sf.kernels.squared_exponential(0.2)
-    optimizer = sf.Optimizer(box, kernel, reporting=Reporting("cross-validated"))
+    optimizer = sf.Optimizer(box, sf.Method(kernel, reporting=Reporting("cross-validated")))
     optimizer.tell_all(drawn(NUMBER, 1), drawn(NUMBER, seed=1))
     assert optimizer.recommend().point.tolist() == optimizer.recommend(by="mean").point.tolist()
 

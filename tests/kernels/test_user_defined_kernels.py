@@ -23,13 +23,15 @@ class TestKernelsOnAnything:
         kernel = sf.kernels.custom(shared)
         table = shared(*[torch.arange(10.0).unsqueeze(-1)] * 2)
         ours = sf.Optimizer(
-            sf.Arms(10), kernel, features=sf.Nystrom(sf.LeverageSampling(3.0)), ridge=0.1
+            sf.Arms(10), sf.Method(kernel, features=sf.Nystrom(sf.LeverageSampling(3.0)), ridge=0.1)
         )
         known = sf.Optimizer(
             sf.Arms(10),
-            sf.kernels.precomputed(table),
-            features=sf.Nystrom(sf.LeverageSampling(3.0)),
-            ridge=0.1,
+            sf.Method(
+                sf.kernels.precomputed(table),
+                features=sf.Nystrom(sf.LeverageSampling(3.0)),
+                ridge=0.1,
+            ),
         )
         for optimizer in (ours, known):
             for turn in range(25):
@@ -47,7 +49,7 @@ class TestKernelsOnAnything:
     )
     def test_a_function_that_gives_no_block(self, block: Callable, said: str) -> None:
         with pytest.raises(sf.InvalidInput, match=said):
-            sf.Optimizer(sf.Arms(5), sf.kernels.custom(block))
+            sf.Optimizer(sf.Arms(5), sf.Method(sf.kernels.custom(block)))
 
     def test_what_is_no_function(self) -> None:
         with pytest.raises(sf.InvalidInput, match="block"):

@@ -104,7 +104,9 @@ def test_a_part_in_a_random_environment():
 def test_points_of_the_design_are_left_out_by_where_they_are_measured(given, left_out):
     box = Box([0.0, 0.0], [1.0, 1.0])
     plan = sf.acquisition.Plan(initial=20)
-    optimizer = sf.Optimizer(box, sf.kernels.squared_exponential(0.3), ridge=1e-3, plan=plan)
+    optimizer = sf.Optimizer(
+        box, sf.Method(sf.kernels.squared_exponential(0.3), ridge=1e-3, plan=plan)
+    )
     for height in (0.1, 0.3, 0.5, 0.7, 0.9):
         optimizer.forget([0.95, height], failed=True)
     for height in (0.1, 0.3, 0.5, 0.7, 0.9):

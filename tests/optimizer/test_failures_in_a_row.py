@@ -39,10 +39,12 @@ def rounds_of(region: str, dimension: int, seed: int, number: int) -> list[bool]
     value, succeeds, start = REGIONS[region]
     optimizer = sf.Optimizer(
         sf.Box([0.0] * dimension, [1.0] * dimension),
-        sf.kernels.squared_exponential(0.3),
-        ridge=1e-3,
-        width=sf.widths.constant(2.0),
-        plan=sf.acquisition.Plan(initial=8),
+        sf.Method(
+            sf.kernels.squared_exponential(0.3),
+            ridge=1e-3,
+            width=sf.widths.constant(2.0),
+            plan=sf.acquisition.Plan(initial=8),
+        ),
         seed=seed,
     )
     optimizer.tell(start(dimension), -float(value(start(dimension))))

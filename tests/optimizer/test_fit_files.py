@@ -117,7 +117,7 @@ def test_a_rule_with_a_part_of_the_user_is_fitted_each_time(
     made = []
     for _ in range(2):
         rule = HyperparameterFit(known_noise=Known())
-        optimizer = sf.Optimizer(sf.Box([0.0, 0.0], [1.0, 1.0]), rule, seed=0)
+        optimizer = sf.Optimizer(sf.Box([0.0, 0.0], [1.0, 1.0]), sf.Method(rule), seed=0)
         optimizer.keep_fits(FitFiles(tmp_path))
         optimizer.tell_all(POINTS, REWARDS)
         optimizer.belief()

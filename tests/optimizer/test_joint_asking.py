@@ -18,6 +18,7 @@ from support.joint_cases import (
     noisy,
     of_the_space,
 )
+from support.optimizers import optimizer_of
 from surefoot.acquisition import Plan, ScorePolicy
 
 
@@ -146,7 +147,7 @@ class TestAsking:
     def test_changing_a_query_changes_nothing(self, name: str, observed: bool) -> None:
         joint = JOINTS[name](observed=observed)
         given = {"risk": sf.VaR(0.3), "policy": ScorePolicy(values=16), "ridge": RIDGE}
-        optimizer = inform(sf.Optimizer(joint, sf.kernels.squared_exponential(0.3), **given))
+        optimizer = inform(optimizer_of(joint, sf.kernels.squared_exponential(0.3), **given))
         z = joint.environment.upper
         before = LINE.clone(), z.clone()
         for query in (optimizer.ask(), optimizer.expect([0.0], z)):

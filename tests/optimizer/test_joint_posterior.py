@@ -69,7 +69,7 @@ class TestBelief:
             sf.Box([0.0], [1.0]), unit, perturbation=lambda x, u: torch.cat([x, x * u.square()], -1)
         )
         kernel = sf.kernels.squared_exponential([0.3, 0.3])
-        optimizer = sf.Optimizer(joint, kernel, risk=sf.VaR(level))
+        optimizer = sf.Optimizer(sf.Problem(joint, risk=sf.VaR(level)), sf.Method(kernel))
         optimizer.tell([0.5], 1.0, 0.1)
         belief = optimizer.belief().represented
         x = torch.tensor([[0.2], [1.0]], dtype=torch.float64)
@@ -79,7 +79,9 @@ class TestBelief:
     def test_noise_whose_size_depends_on_the_design(self) -> None:
         joint = sf.Joint(sf.Box([0.0], [1.0]), NOISE, perturbation=lambda x, z: x + x * z)
         kernel = sf.kernels.squared_exponential(0.3)
-        optimizer = sf.Optimizer(joint, kernel, risk=sf.VaR(0.3), ridge=RIDGE)
+        optimizer = sf.Optimizer(
+            sf.Problem(joint, risk=sf.VaR(0.3)), sf.Method(kernel, ridge=RIDGE)
+        )
         optimizer.tell([0.5], 1.0, 0.1)
         assert optimizer.history.sites.tolist() == [[0.55]]
         value, lower, upper = optimizer.belief().predict([[0.0]])  # where there is none
@@ -185,7 +187,7 @@ class TestBelief:
 
 def test_assessing_a_space_without_an_environment_gives_the_mean_and_the_bounds() -> None:
     for space in (sf.Arms(LINE), sf.Box([0.0], [1.0])):
-        plain = sf.Optimizer(space, KERNEL, ridge=RIDGE)
+        plain = sf.Optimizer(space, sf.Method(KERNEL, ridge=RIDGE))
         plain.tell_all([[0.0], [0.4]] if isinstance(space, sf.Box) else [0, 2], [0.5, -0.2])
         points = LINE[:3]
         mean, deviation = plain.belief().posterior.mean_and_deviation(points)

@@ -177,7 +177,7 @@ class TestRefusals:
         check_refused(optimizer, "`by`.*expected", lambda o: o.recommend(by="upper"), tmp_path)
 
     def test_a_query_of_another_optimiser(self, tmp_path: Path) -> None:
-        plain = sf.Optimizer(sf.Arms(LINE), KERNEL).ask()
+        plain = sf.Optimizer(sf.Arms(LINE), sf.Method(KERNEL)).ask()
         elsewhere = build("arms-density").ask()
         for query in (plain, elsewhere):
             other = sf.Query(77, query.point, query.arm, 1, query.environment)
@@ -195,7 +195,7 @@ class TestRefusals:
             lambda o: o.forget([0.0], 0.4),
             lambda o: o.tell_all([[0.0]], [1.0], [[0.4]]),
         ):
-            optimizer = sf.Optimizer(space, KERNEL)
+            optimizer = sf.Optimizer(space, sf.Method(KERNEL))
             check_refused(optimizer, r"has none: pass `Joint\(", call, tmp_path)
 
     @either

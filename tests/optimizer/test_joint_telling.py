@@ -60,14 +60,18 @@ class TestTelling:
     def test_an_environment_of_one_coordinate_by_any_kind_of_number(self, z: object) -> None:
         for environment in (sf.FiniteEnvironment([0.0, 0.5, 1.0]), DENSITY):
             joint = sf.Joint(sf.Arms(LINE), environment)
-            optimizer = sf.Optimizer(joint, sf.kernels.linear(), risk=sf.VaR(0.3))
+            optimizer = sf.Optimizer(
+                sf.Problem(joint, risk=sf.VaR(0.3)), sf.Method(sf.kernels.linear())
+            )
             optimizer.tell(0, 1.0, z)
             assert float(optimizer.history.sites[0, 1]) in (0.5, 1.0)
 
     def test_values_of_very_different_sizes_are_told_apart(self) -> None:
         values = [1e-9, 1e-6, 1e-3, 1.0, 1e3]
         joint = sf.Joint(sf.Arms(LINE), sf.FiniteEnvironment(values))
-        optimizer = sf.Optimizer(joint, sf.kernels.linear(), risk=sf.VaR(0.3))
+        optimizer = sf.Optimizer(
+            sf.Problem(joint, risk=sf.VaR(0.3)), sf.Method(sf.kernels.linear())
+        )
         for z in values:
             optimizer.tell(0, 1.0, z)
         assert optimizer.history.sites[:, 1].tolist() == values
@@ -78,7 +82,9 @@ class TestTelling:
         environment = sf.ContinuousEnvironment(Normal(0.0, 1.0))
         drawn = environment.sample(20_000, torch.Generator().manual_seed(5))
         joint = sf.Joint(sf.Arms(LINE), environment, observed=observed)
-        optimizer = sf.Optimizer(joint, sf.kernels.squared_exponential(1.0), risk=sf.VaR(0.3))
+        optimizer = sf.Optimizer(
+            sf.Problem(joint, risk=sf.VaR(0.3)), sf.Method(sf.kernels.squared_exponential(1.0))
+        )
         for z in (drawn.min(), drawn.max()):
             optimizer.tell(0, 1.0, z)
         assert len(optimizer.history) == 2

@@ -36,7 +36,7 @@ class TestArmsOfARound:
         kernel = sf.kernels.squared_exponential(0.3)
         box = sf.Box([0.0, 0.0], [1.0, 1.0])
         optimizer = sf.Optimizer(
-            box, kernel, features=sf.Nystrom(sf.LeverageSampling(3.0)), ridge=0.01
+            box, sf.Method(kernel, features=sf.Nystrom(sf.LeverageSampling(3.0)), ridge=0.01)
         )
         generator, better = torch.Generator().manual_seed(4), 0
         for turn in range(60):
@@ -62,7 +62,7 @@ class TestArmsOfARound:
     @pytest.mark.parametrize("arms", [[], [0.5, 0.5], [[0.5]], [[0.5, 2.0]]], ids=repr)
     def test_what_are_no_points_of_the_box(self, arms: object) -> None:
         box = sf.Box([0.0, 0.0], [1.0, 1.0])
-        optimizer = sf.Optimizer(box, sf.kernels.squared_exponential(0.3))
+        optimizer = sf.Optimizer(box, sf.Method(sf.kernels.squared_exponential(0.3)))
         with pytest.raises(sf.InvalidInput):
             optimizer.ask(arms=arms)
 
@@ -85,7 +85,7 @@ def test_points_together_are_those_one_by_one() -> None:
 def test_a_query_does_not_keep_the_points_that_were_not_chosen() -> None:
     box = sf.Box([0.0, 0.0], [1.0, 1.0])
     kernel = sf.kernels.squared_exponential(0.3)
-    optimizer = sf.Optimizer(box, kernel, features=sf.RandomFourier(8), ridge=0.1)
+    optimizer = sf.Optimizer(box, sf.Method(kernel, features=sf.RandomFourier(8), ridge=0.1))
     optimizer.tell([0.5, 0.5], 1.0)
     points = np.random.default_rng(0).random((500, 2))
     query = optimizer.ask(arms=points)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import surefoot as sf
+from support.optimizers import optimizer_of
 
 LINE = sf.Box([0.0], [1.0])
 KERNEL = sf.kernels.squared_exponential(0.2)
@@ -33,7 +34,7 @@ KERNEL = sf.kernels.squared_exponential(0.2)
 )
 def test_a_part_that_is_none_is_refused(name: str, value: Any) -> None:
     with pytest.raises(sf.InvalidInput, match=name):
-        sf.Optimizer(LINE, **{name: value})
+        optimizer_of(LINE, **{name: value})
 
 
 @pytest.mark.parametrize(

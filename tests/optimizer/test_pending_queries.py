@@ -138,7 +138,9 @@ def test_zero_has_no_sign(z: list[float] | None) -> None:
     space = box if z is None else sf.Joint(box, sf.FiniteEnvironment([0.0, 1.0], [0.5, 0.5]))
     kernel = sf.kernels.squared_exponential(0.3)
     risk = None if z is None else sf.Mean()
-    optimizer, plain = (sf.Optimizer(space, kernel, risk=risk) for _ in range(2))
+    optimizer, plain = (
+        sf.Optimizer(sf.Problem(space, risk=risk), sf.Method(kernel)) for _ in range(2)
+    )
     for _ in range(3):
         optimizer.expect([0.0], z)
         optimizer.tell([-0.0], 0.0, z)

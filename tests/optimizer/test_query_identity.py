@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import surefoot as sf
+from support.optimizers import optimizer_of
 
 LINE = np.linspace(0.0, 1.0, 6)[:, None]
 KERNEL = sf.kernels.squared_exponential(0.3)
@@ -19,12 +20,14 @@ WORLD = sf.FiniteEnvironment([0.2, 0.8])
 
 
 def plain(space: sf.Arms | sf.Box, **parts: object) -> sf.Optimizer:
-    return sf.Optimizer(space, KERNEL, ridge=0.1, plan=sf.acquisition.Plan(2), **parts)
+    return optimizer_of(space, KERNEL, ridge=0.1, plan=sf.acquisition.Plan(2), **parts)
 
 
 def joint(design: sf.Arms | sf.Box, observed: bool = False) -> sf.Optimizer:
     space = sf.Joint(design, WORLD, observed=observed)
-    return sf.Optimizer(space, PAIRS, risk=sf.Mean(), ridge=0.1, plan=sf.acquisition.Plan(2))
+    return sf.Optimizer(
+        sf.Problem(space, risk=sf.Mean()), sf.Method(PAIRS, ridge=0.1, plan=sf.acquisition.Plan(2))
+    )
 
 
 BUILDS: dict[str, Callable[[], sf.Optimizer]] = {

@@ -71,8 +71,10 @@ class TestRepeats:
 def test_tiny_rewards_can_be_repeated() -> None:
     optimizer = sf.Optimizer(
         sf.Arms([[0.0], [0.5], [1.0]]),
-        GivenHyperparameters(sf.kernels.squared_exponential(0.2), 1.0, standardise=True),
-        plan=Plan(repeat_until=2.0),
+        sf.Method(
+            GivenHyperparameters(sf.kernels.squared_exponential(0.2), 1.0, standardise=True),
+            plan=Plan(repeat_until=2.0),
+        ),
     )
     for reward in (1e-200, 2e-200, 3e-200, -1e-200):
         optimizer.tell(optimizer.ask(), reward)

@@ -30,7 +30,9 @@ def test_residuals_of_least_squares_are_those_of_the_hat_matrix() -> None:
     x, y = generator.random((30, 1)), generator.normal(size=30)
     x[20:] = x[:10]  # replicates
     sems = np.where(np.arange(30) % 3, 0.0, 0.5)
-    optimizer = sf.Optimizer(sf.Box([0.0], [1.0]), kernels.squared_exponential(0.2), ridge=0.1)
+    optimizer = sf.Optimizer(
+        sf.Box([0.0], [1.0]), sf.Method(kernels.squared_exponential(0.2), ridge=0.1)
+    )
     optimizer.tell_all(x, y, sems=sems)
     gram = covariance.gram(covariance.squared_exponential(np.array([0.2])), x, x)
     hat = gram @ np.linalg.inv(gram + np.diag(0.1 + sems**2))

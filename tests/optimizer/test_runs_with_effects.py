@@ -71,7 +71,7 @@ def test_a_saved_run_goes_on_alike(drifted, tmp_path):
 
 def test_rewards_between_fits_are_corrected_too():
     fit = sf.hyperparameters.HyperparameterFit(every=1000, passes=1)
-    optimizer = sf.Optimizer(SPACE, kernel=fit, estimator=sf.StudentT())
+    optimizer = sf.Optimizer(SPACE, sf.Method(kernel=fit, estimator=sf.StudentT()))
     generator = np.random.default_rng(0)
     points = generator.random((40, 1))
     level = 2.0 * (np.arange(40) < 20)

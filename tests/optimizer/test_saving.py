@@ -92,14 +92,16 @@ def test_a_run_saved_within_a_batch_goes_on_the_same(
         number = min(number, 100)
     optimizer = sf.Optimizer(
         sf.Box([0.0], [1.0]) if space == "box" else sf.Arms(LINE),
-        GivenHyperparameters(
-            sf.kernels.squared_exponential(0.2),
-            0.1,
-            standardise=estimator in ("huber", "student-t"),
+        sf.Method(
+            GivenHyperparameters(
+                sf.kernels.squared_exponential(0.2),
+                0.1,
+                standardise=estimator in ("huber", "student-t"),
+            ),
+            features=FEATURES[features],
+            estimator=robust,
+            width=sf.widths.constant(0.5),
         ),
-        features=FEATURES[features],
-        estimator=robust,
-        width=sf.widths.constant(0.5),
         seed=3,
     )
     points = LINE[torch.arange(number) % len(LINE)]

@@ -91,7 +91,7 @@ def switching_often() -> Iterator[None]:
 @pytest.mark.usefixtures("switching_often")
 def test_no_reward_is_lost() -> None:
     arms = torch.linspace(0.0, 1.0, 40).unsqueeze(-1)
-    optimizer = sf.Optimizer(sf.Arms(arms), sf.kernels.matern(0.2, 1), seed=0)
+    optimizer = sf.Optimizer(sf.Arms(arms), sf.Method(sf.kernels.matern(0.2, 1)), seed=0)
 
     def work(_: int) -> None:
         for turn in range(10):

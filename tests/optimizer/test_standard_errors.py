@@ -7,6 +7,7 @@ import torch
 import surefoot as sf
 from reference import covariance, gaussian_process
 from reference.agreement import agree
+from support.optimizers import optimizer_of
 from surefoot.estimators import Constants
 from surefoot.hyperparameters import GAUSSIAN, HyperparameterFit, TrainingData
 from surefoot.regression.transforms import Chain, Warp
@@ -35,7 +36,7 @@ def data() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def optimizer(space: str = "box", features: str = "exact", **parts) -> sf.Optimizer:
     kernel = sf.kernels.squared_exponential(0.2)
     parts = {"estimator": sf.LeastSquares(), "ridge": RIDGE} | parts
-    return sf.Optimizer(SPACES[space](), kernel, features=FEATURES[features](), **parts)
+    return optimizer_of(SPACES[space](), kernel, features=FEATURES[features](), **parts)
 
 
 def told(one: sf.Optimizer) -> sf.Optimizer:

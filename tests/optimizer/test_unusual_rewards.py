@@ -107,7 +107,9 @@ class TestWeights:
     def test_a_spike_among_many_rewards_of_arms(self, estimator: object, told: int) -> None:
         """Also when the rewards of an arm are kept as quantiles."""
         noise = np.random.default_rng(0)
-        optimizer = sf.Optimizer(sf.Arms(LINE), sf.kernels.matern(2.5, 0.3), estimator=estimator)
+        optimizer = sf.Optimizer(
+            sf.Arms(LINE), sf.Method(sf.kernels.matern(2.5, 0.3), estimator=estimator)
+        )
         arms = noise.integers(0, 20, told).tolist()
         rewards = noise.normal(size=told)
         rewards[7] = 1000.0

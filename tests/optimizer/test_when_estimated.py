@@ -20,7 +20,7 @@ ALGORITHMS: dict[str, Callable[[Any], sf.Optimizer]] = {
     "ata": lambda space: algorithms.ata_gp_ucb(space, KERNEL, moment=MOMENT, scale=0.1),
     "huber": lambda space: algorithms.robust_ucb(space, KERNEL),
     "sketched": lambda space: sf.Optimizer(
-        space, KERNEL, features=sf.Nystrom(sf.LeverageSampling(5.0))
+        space, sf.Method(KERNEL, features=sf.Nystrom(sf.LeverageSampling(5.0)))
     ),
     "fitted": lambda space: algorithms.robust_ucb(space, initial=4),
 }
@@ -58,7 +58,7 @@ def tell(optimizer: sf.Optimizer, number: int, held: bool = False) -> list[sf.In
 @each_space
 def test_rewards_that_nobody_asks_about_need_no_estimate(space: Any) -> None:
     estimator = Counting()
-    optimizer = sf.Optimizer(space, KERNEL, estimator=estimator)
+    optimizer = sf.Optimizer(space, sf.Method(KERNEL, estimator=estimator))
     tell(optimizer, 20)
     assert estimator.made == 0
     optimizer.ask()

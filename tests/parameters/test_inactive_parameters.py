@@ -41,7 +41,7 @@ def test_what_is_excluded_by_the_values_of_others(params: dict[str, Any], names:
 
 
 def _optimizer() -> sf.Optimizer:
-    made = sf.Optimizer(SPACE, KERNEL)
+    made = sf.Optimizer(SPACE, sf.Method(KERNEL))
     made.tell({"x": 0.5, "j": "OFF", "mode": "flat"}, 1.0)
     return made
 

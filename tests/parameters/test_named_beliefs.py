@@ -36,7 +36,9 @@ WRONG = [
 @cache
 def optimizer() -> sf.Optimizer:
     width = sf.widths.dual_mixture(2.0, 0.3)
-    made = sf.Optimizer(SPACE, sf.kernels.squared_exponential(0.3), width=width, ridge=0.01)
+    made = sf.Optimizer(
+        SPACE, sf.Method(sf.kernels.squared_exponential(0.3), width=width, ridge=0.01)
+    )
     made.tell_all([ONE, OTHER, {"a": 7, "b": 1, "kind": "u"}], [0.0, 1.0, 0.5])
     return made
 
@@ -112,7 +114,7 @@ def test_a_data_frame_has_a_configuration_in_each_row() -> None:
 
 def test_on_a_space_without_names_they_are_refused() -> None:
     for space in (sf.Box([0.0], [1.0]), sf.Arms([[0.0], [1.0]])):
-        made = sf.Optimizer(space, sf.kernels.squared_exponential(0.3))
+        made = sf.Optimizer(space, sf.Method(sf.kernels.squared_exponential(0.3)))
         made.tell([0.0], 1.0)
         for name, door in DOORS.items():
             with pytest.raises(InvalidInput):
@@ -121,7 +123,9 @@ def test_on_a_space_without_names_they_are_refused() -> None:
 
 def test_with_an_environment_designs_are_configurations_and_inputs_are_not() -> None:
     space = sf.Joint(SPACE, sf.FiniteEnvironment([[0.0], [1.0]]))
-    made = sf.Optimizer(space, sf.kernels.squared_exponential(0.3), risk=sf.CVaR(0.5))
+    made = sf.Optimizer(
+        sf.Problem(space, risk=sf.CVaR(0.5)), sf.Method(sf.kernels.squared_exponential(0.3))
+    )
     made.tell(ONE, 1.0, [0.0])
     made.tell(OTHER, 0.5, [1.0])
     belief, point = made.belief(), SPACE.encoding.point(ONE).unsqueeze(0)

@@ -40,7 +40,7 @@ def _value(params) -> float:
             UNIT, KERNEL, policy=sf.acquisition.NoisyExpectedImprovement(16), seed=0
         ),
         lambda: algorithms.robust_ucb(UNIT, KERNEL, policy=sf.acquisition.Replication(most=3)),
-        lambda: sf.Optimizer(UNIT, KERNEL, policy=sf.acquisition.ThompsonSampling()),
+        lambda: sf.Optimizer(UNIT, sf.Method(KERNEL, policy=sf.acquisition.ThompsonSampling())),
         lambda: algorithms.v_ucb(sf.Joint(UNIT, LOADS), KERNEL, level=0.2, ridge=0.01),
         lambda: algorithms.v_ucb(sf.Joint(UNIT, CONTINUOUS), KERNEL, level=0.2, ridge=0.01),
     ],
@@ -76,7 +76,7 @@ def test_what_violates_a_rule_is_refused_by_its_name_and_row():
         optimizer.ask(arms=[right, wrong])
     assert len(optimizer.history) == 0
     with pytest.raises(InvalidInput, match="the space has no named parameters"):
-        sf.Optimizer(sf.Box([0.0], [1.0]), KERNEL).tell({"x": 1.0}, 0.0)
+        sf.Optimizer(sf.Box([0.0], [1.0]), sf.Method(KERNEL)).tell({"x": 1.0}, 0.0)
 
 
 @pytest.mark.slow
@@ -117,7 +117,7 @@ def test_a_file_carries_the_space(tmp_path):
 
 def test_a_rule_that_is_a_function_is_passed_again(tmp_path):
     space = Space({"x": Float(0, 1), "y": Float(0, 1)}, [lambda p: p["x"] + p["y"] <= 1])
-    optimizer = sf.Optimizer(space, KERNEL)
+    optimizer = sf.Optimizer(space, sf.Method(KERNEL))
     optimizer.tell({"x": 0.5, "y": 0.25}, 1.0)
     optimizer.save(tmp_path / "run")
     with pytest.raises(InvalidInput, match="pass it again"):

@@ -62,7 +62,7 @@ def test_what_is_no_parameter_is_refused(make, message):
 
 def test_no_message_ends_in_an_empty_list():
     alone = {"a": Int(1, 3)}
-    optimizer = sf.Optimizer(Space(alone), sf.kernels.squared_exponential(0.3))
+    optimizer = sf.Optimizer(Space(alone), sf.Method(sf.kernels.squared_exponential(0.3)))
     optimizer.tell({"a": 1}, 0.0)
     for refused in (
         lambda: Space({"a": Int(1, 3, when="b == 1")}),
@@ -83,7 +83,7 @@ def test_no_message_ends_in_an_empty_list():
 NO_SPACES = [{"x": (0, 1)}, {"x": Float(0, 1)}, [1, 2], None, Float(0, 1)]
 KERNEL = sf.kernels.squared_exponential(0.3)
 DOORS = {
-    "Optimizer": lambda space: sf.Optimizer(space, KERNEL),
+    "Optimizer": lambda space: sf.Optimizer(space, sf.Method(KERNEL)),
     "robust_ucb": sf.algorithms.robust_ucb,
     "bkb": lambda space: sf.algorithms.bkb(space, KERNEL, noise=0.1),
     "tgp_ucb": lambda space: sf.algorithms.tgp_ucb(space, KERNEL, moment=1.0),

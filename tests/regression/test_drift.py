@@ -26,7 +26,9 @@ def differences(features: Any, estimator: Any, rounds: int) -> list[float]:
     """Relative differences of mean, variance and information gain, after rounds one by one."""
     kernel = sf.kernels.squared_exponential(0.3)
     run = sf.Optimizer(
-        sf.Arms(POINTS), kernel, features=features, estimator=estimator, ridge=0.1, seed=0
+        sf.Arms(POINTS),
+        sf.Method(kernel, features=features, estimator=estimator, ridge=0.1),
+        seed=0,
     )
     noise = np.random.default_rng(0).standard_t(3.0, rounds)
     for error in noise:

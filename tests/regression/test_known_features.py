@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import surefoot as sf
+from support.optimizers import optimizer_of
 from surefoot.features.nystrom_embedding import NystromEmbedding
 from surefoot.regression import known_features, products
 from surefoot.regression.known_features import KnownFeatures
@@ -199,7 +200,7 @@ def test_another_base_shares_no_features() -> None:
     ],
 )
 def test_a_run_beyond_a_block_is_the_same_after_save_and_load(parts: Any, tmp_path: Any) -> None:
-    optimizer = sf.Optimizer(sf.Box([0.0, 0.0], [1.0, 1.0]), ridge=0.1, **parts)
+    optimizer = optimizer_of(sf.Box([0.0, 0.0], [1.0, 1.0]), ridge=0.1, **parts)
     for point in SITES[:40]:
         optimizer.tell(point, float(point.sum()))
     optimizer.save(tmp_path / "run")
@@ -222,7 +223,7 @@ def test_a_run_beyond_a_block_is_the_same_after_save_and_load(parts: Any, tmp_pa
     ],
 )
 def test_the_best_of_many_designs_are_those_of_largest_mean(parts: Any) -> None:
-    optimizer = sf.Optimizer(sf.Box([0.0, 0.0], [1.0, 1.0]), KERNEL, ridge=0.1, **parts)
+    optimizer = optimizer_of(sf.Box([0.0, 0.0], [1.0, 1.0]), KERNEL, ridge=0.1, **parts)
     optimizer.tell_all(SITES, torch.sin(5.0 * SITES).sum(-1))
     belief = optimizer.belief()
     best = belief.best_designs(7)

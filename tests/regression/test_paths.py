@@ -91,11 +91,13 @@ FEATURES: dict[str, Callable[[], Any]] = {
 def test_draws_of_all_arms_are_of_the_posterior(features: str, estimator: Any) -> None:
     optimizer = sf.Optimizer(
         sf.Arms(LINE),
-        GivenHyperparameters(
-            sf.kernels.scaled(sf.kernels.squared_exponential(0.3), 4.0), 0.2, standardise=True
+        sf.Method(
+            GivenHyperparameters(
+                sf.kernels.scaled(sf.kernels.squared_exponential(0.3), 4.0), 0.2, standardise=True
+            ),
+            features=FEATURES[features](),
+            estimator=estimator,
         ),
-        features=FEATURES[features](),
-        estimator=estimator,
     )
     optimizer.tell_all([3, 20, 20, 33, 50], [1.0, 5.0, 4.0, 60.0, -2.0])
     every = optimizer.belief().posterior
@@ -112,7 +114,9 @@ def test_draws_of_all_arms_are_of_the_posterior(features: str, estimator: Any) -
 
 
 def test_a_width_multiplies_the_deviation() -> None:
-    optimizer = sf.Optimizer(sf.Arms(LINE), sf.kernels.squared_exponential(0.3), ridge=0.2)
+    optimizer = sf.Optimizer(
+        sf.Arms(LINE), sf.Method(sf.kernels.squared_exponential(0.3), ridge=0.2)
+    )
     optimizer.tell_all([3, 20, 50], [1.0, 2.0, -2.0])
     points, prior = optimizer.space.points, optimizer.belief().outcome.prior
 
@@ -128,7 +132,7 @@ def test_a_width_multiplies_the_deviation() -> None:
 def test_arms_without_coordinates() -> None:
     kernel = sf.kernels.precomputed(table(4))
     for features in (sf.Exact(), sampled(2.0), greedy(3)):
-        optimizer = sf.Optimizer(sf.Arms(12), kernel, features=features, ridge=0.3)
+        optimizer = sf.Optimizer(sf.Arms(12), sf.Method(kernel, features=features, ridge=0.3))
         optimizer.tell_all([0, 4, 4, 9], [1.0, 2.0, 2.5, 0.0])
         check(optimizer, optimizer.space.points, 600)
 
@@ -164,7 +168,7 @@ KERNELS: dict[str, Any] = {
 )
 def test_draws_in_a_box_are_of_the_posterior(name: str, features: Any) -> None:
     """Slack: with 512 random waves squares are not quite chi-square."""
-    optimizer = sf.Optimizer(SQUARE, KERNELS[name], features=features, ridge=0.1)
+    optimizer = sf.Optimizer(SQUARE, sf.Method(KERNELS[name], features=features, ridge=0.1))
     optimizer.tell_all(PLANE, (5.0 * PLANE.sum(-1)).sin())
     check(optimizer, TRIED, 400, slack=0.03, width=2.0)
 
@@ -175,13 +179,13 @@ def test_draws_stay_accurate_among_many_points_that_are_close() -> None:
     near = 0.5 + 1e-3 * generator.standard_normal((60, 2))
     points = torch.from_numpy(np.concatenate([generator.random((40, 2)), near]))
     for kernel in (KERNELS["squared-exponential"], KERNELS["matern-0.5"]):
-        optimizer = sf.Optimizer(SQUARE, kernel, ridge=1e-3)
+        optimizer = sf.Optimizer(SQUARE, sf.Method(kernel, ridge=1e-3))
         optimizer.tell_all(points, points.sum(-1).sin())
         check(optimizer, torch.cat([TRIED[:6], points[-3:] + 0.01]), 400, slack=0.03)
 
 
 def test_draws_are_differentiable_functions() -> None:
-    optimizer = sf.Optimizer(SQUARE, KERNELS["squared-exponential"], ridge=0.1)
+    optimizer = sf.Optimizer(SQUARE, sf.Method(KERNELS["squared-exponential"], ridge=0.1))
     optimizer.tell_all(PLANE, PLANE.sum(-1).sin())
     path = optimizer.belief().posterior.path(
         torch.Generator().manual_seed(0), optimizer.belief().outcome.prior

@@ -22,7 +22,7 @@ LISTS = {
 def posterior(resample: bool) -> Posterior:
     sampling = sf.LeverageSampling(5.0, "adaptive")
     features = sf.Nystrom(sampling) if resample else sf.QuadratureFourier(32)
-    optimizer = sf.Optimizer(sf.Arms(POINTS), KERNEL, features=features, ridge=0.1)
+    optimizer = sf.Optimizer(sf.Arms(POINTS), sf.Method(KERNEL, features=features, ridge=0.1))
     optimizer.tell_all([0, 10, 20, 30], [1.0, 2.0, 0.0, 3.0])
     return optimizer.belief().posterior
 

@@ -49,7 +49,7 @@ def test_a_continuous_environment_is_filled_for_a_risk_of_its_support() -> None:
     sizes = {}
     for members in ((), ("support_only",)):
         risk = Delegated(sf.WorstCase(), members)
-        optimizer = sf.Optimizer(space, kernel, risk=risk)
+        optimizer = sf.Optimizer(sf.Problem(space, risk=risk), sf.Method(kernel))
         optimizer.tell([0.5], 1.0, environment=[0.5])
         sizes[members] = len(optimizer.belief().sampled(16, optimizer._generator).z)
     assert sizes == {(): 16, ("support_only",): 34}

@@ -14,7 +14,7 @@ def told(rounds: int) -> sf.Optimizer:
     load = sf.FiniteEnvironment([0.0, 0.5, 1.0], [0.5, 0.3, 0.2])
     space = sf.Joint(sf.Arms(torch.linspace(0, 1, 5).unsqueeze(-1)), load)
     kernel = sf.kernels.squared_exponential([0.5, 0.5])
-    optimizer = sf.Optimizer(space, kernel, risk=sf.Mean(), ridge=0.01)
+    optimizer = sf.Optimizer(sf.Problem(space, risk=sf.Mean()), sf.Method(kernel, ridge=0.01))
     for _ in range(rounds):
         query = optimizer.ask()
         optimizer.tell(query, float(query.point - 2.0 * query.point * query.environment))

@@ -15,6 +15,7 @@ from torch.distributions import Distribution, constraints
 
 import surefoot as sf
 from support.joint_cases import DENSITY, JOINTS, KERNEL, LINE, build, drive, finite, state
+from support.optimizers import optimizer_of
 from surefoot import algorithms
 from surefoot.acquisition import NoisyExpectedImprovement, ScorePolicy
 from surefoot.algorithms import cvar_ucb, v_ucb
@@ -66,7 +67,7 @@ class TestDistributionsWithoutADensity:
 
     def test_an_optimiser_of_parts_hears_which_policy_needs_none(self) -> None:
         named = r'NoDensity has no `log_prob`.*ScorePolicy\(lacing="unif"\)'
-        refused(named, lambda: sf.Optimizer(*self.parts(), risk=sf.Mean()))
+        refused(named, lambda: sf.Optimizer(sf.Problem(*self.parts(), risk=sf.Mean())))
 
     def test_none_is_needed_where_the_world_draws(self) -> None:
         drive(v_ucb(*self.parts(observed=True), level=0.3), 4)
@@ -156,14 +157,14 @@ class TestRefusedParts:
         parts: Any = {name: given}
         refused(
             f"`{name}` (is .*expected|must be .*got)",
-            lambda: sf.Optimizer(sf.Arms(LINE), KERNEL, **parts),
+            lambda: optimizer_of(sf.Arms(LINE), KERNEL, **parts),
         )
 
     def test_a_class_in_place_of_a_part(self) -> None:
         for parts in ({"estimator": sf.Huber}, {"features": sf.Nystrom}, {"policy": ScorePolicy}):
             given: Any = parts
             refused(
-                "(is|got) <class", lambda given=given: sf.Optimizer(sf.Arms(LINE), KERNEL, **given)
+                "(is|got) <class", lambda given=given: optimizer_of(sf.Arms(LINE), KERNEL, **given)
             )
 
     def test_a_perturbation_of_a_box_without_a_gradient(self) -> None:
@@ -181,10 +182,15 @@ class TestRefusedParts:
             ("`design` is", lambda: sf.Joint(JOINTS["arms"](), finite())),
             ("`environment` is.*FiniteEnvironment", lambda: sf.Joint(sf.Arms(LINE), [0.0, 1.0])),
             ("pass `Arms\\(points\\)`", lambda: sf.Joint(sf.Arms(4), DENSITY)),
-            ("requires a `risk`.*pass one", lambda: sf.Optimizer(JOINTS["arms"](), KERNEL)),
+            (
+                "requires a `risk`.*pass one",
+                lambda: sf.Optimizer(JOINTS["arms"](), sf.Method(KERNEL)),
+            ),
             (
                 r"no environment: pass\s`Joint",
-                lambda: sf.Optimizer(sf.Arms(LINE), KERNEL, risk=sf.VaR(0.3)),
+                lambda: sf.Optimizer(
+                    sf.Problem(sf.Arms(LINE), risk=sf.VaR(0.3)), sf.Method(KERNEL)
+                ),
             ),
             ("`space` is.*Joint", lambda: v_ucb(sf.Arms(LINE), KERNEL, level=0.3)),
             (

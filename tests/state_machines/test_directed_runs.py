@@ -11,6 +11,7 @@ import torch
 
 import surefoot as sf
 from support.feature_rules import sampled
+from support.optimizers import optimizer_of
 from surefoot import algorithms
 from surefoot.hyperparameters import GivenHyperparameters
 
@@ -29,7 +30,7 @@ def value(point: torch.Tensor, step: int) -> float:
 
 def tabulated(estimator: object, standardise: bool = False, **parts: Any) -> sf.Optimizer:
     given = GivenHyperparameters(rough(), 0.1, standardise)
-    return sf.Optimizer(sf.Arms(ARMS), given, estimator=estimator, **parts)
+    return optimizer_of(sf.Arms(ARMS), given, estimator=estimator, **parts)
 
 
 def batched(estimator: object, standardise: bool = False) -> sf.Optimizer:
@@ -210,10 +211,12 @@ class TestWhoseQueryItIs:
         left, right = (
             sf.Optimizer(
                 sf.Arms(ARMS),
-                rough(),
-                features=sampled(1e9, "adaptive", ratio=1e9),
-                width=sf.widths.constant(1.0),
-                ridge=0.1,
+                sf.Method(
+                    rough(),
+                    features=sampled(1e9, "adaptive", ratio=1e9),
+                    width=sf.widths.constant(1.0),
+                    ridge=0.1,
+                ),
             )
             for _ in range(2)
         )
@@ -237,7 +240,7 @@ class TestWhoseQueryItIs:
         """Of a kernel of which the dictionary leaves nothing unexplained."""
         kernel, space = sf.kernels.linear(), sf.Arms(ARMS[:15])
         features = sampled(1e9, "adaptive")
-        optimizer = sf.Optimizer(space, kernel, features=features, ridge=0.1)
+        optimizer = sf.Optimizer(space, sf.Method(kernel, features=features, ridge=0.1))
         optimizer.tell_all([0, 1, 2, 3], [0.0, 0.5, 1.0, 1.5])
         optimizer.ask()
         optimizer.forget(optimizer.pending[0], failed=False)
@@ -249,7 +252,7 @@ class TestWhoseQueryItIs:
         optimizer.tell(first, 1.2)
         assert [query.id for query in optimizer.pending] == [second.id]
         pulls = [0, 1, 2, 3, *[5] * (2 if again == "told" else 1)]
-        exact = sf.Optimizer(space, kernel, ridge=0.1)
+        exact = sf.Optimizer(space, sf.Method(kernel, ridge=0.1))
         exact.tell_all(pulls, [0.0] * len(pulls))
         of_rewards = exact.belief().posterior.variance(space.points)
         exact.tell(5, 0.0)

@@ -4,6 +4,7 @@ import numpy as np
 import torch
 
 import surefoot as sf
+from support.optimizers import optimizer_of
 from surefoot.hyperparameters import GivenHyperparameters
 
 PLANE = torch.rand(120, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
@@ -30,4 +31,4 @@ def batched(
 ) -> sf.Optimizer:
     features = features or sf.Nystrom(sf.LeverageSampling(2.0, resample="adaptive"))
     given = GivenHyperparameters(sf.kernels.squared_exponential(0.3), 0.01, standardise)
-    return sf.Optimizer(sf.Arms(PLANE), given, features=features, **parts)
+    return optimizer_of(sf.Arms(PLANE), given, features=features, **parts)

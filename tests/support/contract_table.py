@@ -24,6 +24,7 @@ import surefoot as sf
 from support.device import DEVICE
 from support.feature_rules import greedy, sampled
 from support.kernel_cases import table
+from support.optimizers import optimizer_of
 from surefoot.beliefs import Belief
 from surefoot.regression.observations import Pull
 
@@ -179,7 +180,7 @@ class Cell:
             "policy": POLICIES[self.policy](),
             "ridge": RIDGE,
         }
-        return sf.Optimizer(space, kernel_on(self.space), seed=seed, **{**given, **parts})
+        return optimizer_of(space, kernel_on(self.space), seed=seed, **{**given, **parts})
 
     def reloaded(self, optimizer: sf.Optimizer, path: Path) -> sf.Optimizer:
         """The optimiser from its file, with the space where that cannot be in it."""

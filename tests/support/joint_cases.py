@@ -12,6 +12,7 @@ from torch.distributions import Uniform
 
 import surefoot as sf
 from support.kernel_cases import table
+from support.optimizers import optimizer_of
 from surefoot.acquisition import ScorePolicy
 from surefoot.spaces.environments import truncated_normal
 
@@ -53,7 +54,7 @@ def build(name: str, seed: int = 0, observed: bool = False, **parts: Any) -> sf.
     if name == "bare":
         kernel = sf.kernels.precomputed(TABLE)
     given = {"risk": sf.VaR(0.3), "policy": ScorePolicy(values=16), "ridge": RIDGE, **parts}
-    return sf.Optimizer(JOINTS[name](observed=observed), kernel, seed=seed, **given)
+    return optimizer_of(JOINTS[name](observed=observed), kernel, seed=seed, **given)
 
 
 def places(joint: sf.Joint, number: int, seed: int = 3) -> tuple[Tensor, Tensor]:

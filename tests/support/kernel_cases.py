@@ -11,6 +11,7 @@ import torch
 
 import surefoot as sf
 from reference import covariance
+from support.optimizers import optimizer_of
 
 Kernel = Callable[[], gpytorch.kernels.Kernel]
 
@@ -37,7 +38,7 @@ class Case:
         return covariance.gram(self.formula, self.arms, self.arms)
 
     def optimizer(self, **parts: Any) -> sf.Optimizer:
-        return sf.Optimizer(self.space, self.kernel(), **parts)
+        return optimizer_of(self.space, self.kernel(), **parts)
 
 
 LENGTHSCALES = np.array([0.3, 0.7])

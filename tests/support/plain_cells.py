@@ -10,6 +10,7 @@ import torch
 
 import surefoot as sf
 from support.kernel_cases import table
+from support.optimizers import optimizer_of
 from surefoot.algorithms import robust_ucb
 
 TABLE = table(4)
@@ -39,7 +40,7 @@ def kernel_for(space: sf.Arms | sf.Box) -> object:
 def composed(features: object, estimator: object) -> Callable[..., sf.Optimizer]:
     def build(space: sf.Arms | sf.Box, seed: int = 0, **parts: object) -> sf.Optimizer:
         given = {"features": features, "estimator": estimator, "ridge": 0.1, **parts}
-        return sf.Optimizer(space, kernel_for(space), seed=seed, **given)
+        return optimizer_of(space, kernel_for(space), seed=seed, **given)
 
     return build
 

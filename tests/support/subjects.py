@@ -9,6 +9,7 @@ import surefoot as sf
 from support.feature_rules import greedy, sampled
 from support.kernel_cases import table
 from support.optimizer_machine import Subject
+from support.optimizers import optimizer_of
 from surefoot import algorithms
 from surefoot.acquisition import Plan
 
@@ -80,7 +81,7 @@ LASTING: dict[str, Subject] = {
     "ata_gp_ucb": Subject(on_arms(algorithms.ata_gp_ucb, moment=MOMENT, nodes=8), fresh=1e-7),
     "ata_gp_ucb-published": Subject(
         on_arms(
-            sf.Optimizer,
+            optimizer_of,
             features=sf.QuadratureFourier(8, folded=False),
             estimator=AS_PUBLISHED,
         ),
@@ -88,9 +89,9 @@ LASTING: dict[str, Subject] = {
     ),
     "robust_ucb": Subject(on_arms(algorithms.robust_ucb), fresh=1e-5),
     "repeated": Subject(
-        on_arms(sf.Optimizer, plan=Plan(repeat_until=2.0), ridge=0.1), fresh=1e-8, first=6
+        on_arms(optimizer_of, plan=Plan(repeat_until=2.0), ridge=0.1), fresh=1e-8, first=6
     ),
-    "first-points": Subject(on_arms(sf.Optimizer, plan=Plan(4), ridge=0.1), fresh=1e-8),
+    "first-points": Subject(on_arms(optimizer_of, plan=Plan(4), ridge=0.1), fresh=1e-8),
 }
 DRAWN: dict[str, Subject] = {
     "gp_ts": Subject(on_arms(algorithms.gp_ts, noise=0.3, ridge=0.1), fresh=1e-8),
@@ -122,7 +123,7 @@ BUDGETED: dict[str, Subject] = {
         first=4,
     ),
     "bbkb-repeated": Subject(
-        linear_arms(sf.Optimizer, features=sampled(1e9, "adaptive"), plan=Plan(repeat_until=3.0)),
+        linear_arms(optimizer_of, features=sampled(1e9, "adaptive"), plan=Plan(repeat_until=3.0)),
         exact=linear_arms(algorithms.gp_ucb),
         first=4,
     ),
@@ -131,7 +132,7 @@ BUDGETED: dict[str, Subject] = {
     ),
     "ata_gp_ucb-every-arm": Subject(
         on_arms(
-            sf.Optimizer,
+            optimizer_of,
             features=sf.Nystrom(sf.LeverageSampling(30.0, root="symmetric")),
             estimator=AS_PUBLISHED,
         )

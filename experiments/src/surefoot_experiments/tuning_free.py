@@ -13,7 +13,7 @@ import torch
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
-from surefoot import Optimizer
+from surefoot import Method, Optimizer
 from surefoot.bandits import leverage_threshold
 from surefoot.estimators import Constants, Estimate, Sample
 from surefoot.features import Exact, Features
@@ -218,10 +218,12 @@ def tuning_free_gp_ucb(
     """
     return Optimizer(
         space,
-        kernel,
-        features=Exact() if features is None else features,
-        estimator=TuningFreeTruncation(delta),
-        width=tuning_free(norm_bound, delta, tail, scale) if width is None else width,
-        ridge=ridge,
+        Method(
+            kernel,
+            features=Exact() if features is None else features,
+            estimator=TuningFreeTruncation(delta),
+            width=tuning_free(norm_bound, delta, tail, scale) if width is None else width,
+            ridge=ridge,
+        ),
         seed=seed,
     )

@@ -124,4 +124,4 @@ def test_rho_kg_refuses_weights_that_depend_on_the_design():
 
 def test_the_policy_is_for_spaces_with_an_environment():
     with pytest.raises(sf.InvalidInput, match="for a `Joint` space"):
-        sf.Optimizer(sf.Arms(DESIGNS), KERNEL, policy=RiskKnowledgeGradient())
+        sf.Optimizer(sf.Arms(DESIGNS), sf.Method(KERNEL, policy=RiskKnowledgeGradient()))

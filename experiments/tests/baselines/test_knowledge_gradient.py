@@ -105,7 +105,7 @@ def case(risk: Risk, weights: object = WEIGHTS, pending: bool = False):
         posterior = posterior.updated([Pull(point, None, 1) for point in doubles(under_way)])
         for pair in under_way:
             dense = dense.told(pair, dense(pair[None])[0][0])
-    optimizer = sf.Optimizer(joint, kernel, risk=Mean())
+    optimizer = sf.Optimizer(sf.Problem(joint, risk=Mean()), sf.Method(kernel))
     optimizer.tell_all(pairs[:, :1], rewards, pairs[:, 1:])
     belief = optimizer.belief()
     belief = replace(belief, band=replace(belief.band, posterior=posterior), risk=risk)
@@ -268,7 +268,8 @@ def test_arms_are_all_judged() -> None:
     joint = sf.Joint(sf.Arms(rng.uniform(size=(6, 1))), FiniteEnvironment(np.linspace(0, 1, 5)))
     kernel = sf.kernels.squared_exponential(LENGTHSCALE)
     optimizer = sf.Optimizer(
-        joint, kernel, risk=VaR(0.3), policy=SMALL, ridge=RIDGE, plan=sf.acquisition.Plan(3)
+        sf.Problem(joint, risk=VaR(0.3)),
+        sf.Method(kernel, policy=SMALL, ridge=RIDGE, plan=sf.acquisition.Plan(3)),
     )
     for reward in (0.5, -0.2, 0.3):
         optimizer.tell(optimizer.ask(), reward)
@@ -298,12 +299,13 @@ def test_it_is_far_better_than_random_search() -> None:
         generator = torch.Generator().manual_seed(seed)
         for name in regret:
             optimizer = sf.Optimizer(
-                joint,
-                sf.kernels.squared_exponential([0.2, 0.5]),
-                risk=risk,
-                policy=SMALL,
-                ridge=1e-3,
-                plan=sf.acquisition.Plan(3),
+                sf.Problem(joint, risk=risk),
+                sf.Method(
+                    sf.kernels.squared_exponential([0.2, 0.5]),
+                    policy=SMALL,
+                    ridge=1e-3,
+                    plan=sf.acquisition.Plan(3),
+                ),
                 seed=seed,
             )
             for _ in range(10):
@@ -341,12 +343,13 @@ SPACES = {
 def test_it_asks_what_the_space_allows(name: str) -> None:
     joint = SPACES[name]
     optimizer = sf.Optimizer(
-        joint,
-        sf.kernels.squared_exponential(0.4),
-        risk=VaR(0.3),
-        policy=SMALL,
-        ridge=RIDGE,
-        plan=sf.acquisition.Plan(3),
+        sf.Problem(joint, risk=VaR(0.3)),
+        sf.Method(
+            sf.kernels.squared_exponential(0.4),
+            policy=SMALL,
+            ridge=RIDGE,
+            plan=sf.acquisition.Plan(3),
+        ),
     )
     z = joint.environment.points[1] if joint.observed else None
     for reward in (0.5, -0.2, 0.3):

@@ -19,7 +19,7 @@ REWARDS = np.sin(6 * POINTS[PULLS, 0].numpy()) + NOISE
 
 def told(estimator: object, standardise: bool = False) -> sf.Optimizer:
     given = GivenHyperparameters(KERNEL, RIDGE, standardise)
-    optimizer = sf.Optimizer(ARMS, given, estimator=estimator)
+    optimizer = sf.Optimizer(ARMS, sf.Method(given, estimator=estimator))
     optimizer.tell_all(PULLS, REWARDS)
     return optimizer
 

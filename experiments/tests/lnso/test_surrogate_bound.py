@@ -16,7 +16,9 @@ SMALL = Surrogate(fit_steps=10, climb_steps=5, balls=1)
 
 def optimizer(lacing: str) -> sf.Optimizer:
     policy = SurrogateBound(lacing, starts=2, surrogate=SMALL)
-    return sf.Optimizer(SPACE, KERNEL, risk=sf.VaR(0.2), policy=policy, ridge=0.01, seed=3)
+    return sf.Optimizer(
+        sf.Problem(SPACE, risk=sf.VaR(0.2)), sf.Method(KERNEL, policy=policy, ridge=0.01), seed=3
+    )
 
 
 def play(optimizer: sf.Optimizer, rounds: int) -> list[list[float]]:
@@ -47,7 +49,7 @@ def test_it_says_what_it_is_not_for():
     arms = sf.Joint(sf.Arms([[0.0], [1.0]]), SPACE.environment)
     for space, risk in ((finite, sf.VaR(0.2)), (arms, sf.VaR(0.2)), (SPACE, sf.CVaR(0.2))):
         with pytest.raises(sf.InvalidInput, match="a surrogate is for `VaR` on a `Box`"):
-            sf.Optimizer(space, KERNEL, risk=risk, policy=SurrogateBound())
+            sf.Optimizer(sf.Problem(space, risk=risk), sf.Method(KERNEL, policy=SurrogateBound()))
     for bad in ({"lacing": "nets"}, {"starts": 0}, {"surrogate": Surrogate}):
         with pytest.raises(sf.InvalidInput, match=f"`{next(iter(bad))}` is"):
             SurrogateBound(**bad)

@@ -115,7 +115,8 @@ class Guarded:
         >>> space, kernel = sf.Arms([[0.0], [0.5], [1.0]]), sf.kernels.squared_exponential(0.2)
         >>> width = sf.widths.dual_mixture(norm_bound=2.0, noise=0.1)
         >>> guarded = sf.acquisition.Guarded(slack=1.0)
-        >>> optimizer = sf.Optimizer(space, kernel, width=width, policy=guarded, ridge=0.01)
+        >>> method = sf.Method(kernel, width=width, policy=guarded, ridge=0.01)
+        >>> optimizer = sf.Optimizer(space, method)
         >>> _ = optimizer.tell_all([0, 2], [1.0, 1.0])
         >>> optimizer.ask().arm
         1

@@ -45,7 +45,8 @@ class NoisyExpectedImprovement:
     Example:
         >>> import surefoot as sf
         >>> space, kernel = sf.Arms([[0.0], [0.5], [1.0]]), sf.kernels.squared_exponential(0.2)
-        >>> optimizer = sf.Optimizer(space, kernel, policy=NoisyExpectedImprovement(samples=16))
+        >>> policy = NoisyExpectedImprovement(samples=16)
+        >>> optimizer = sf.Optimizer(space, sf.Method(kernel, policy=policy))
         >>> _ = optimizer.tell_all([0, 2], [0.0, 0.0])
         >>> optimizer.ask().arm
         1

@@ -26,8 +26,6 @@ class Plan:
             often than all points before it.
         instability: Which points have replicates that differ too much: they are avoided like
             points that failed. By default none has.
-        safe: Whether no point is asked for whose measurement may fail, from a point that was told
-            first outward, with a probability of 0.95.
         levels: Number of points of the initial design that are measured under each value of a
             finite environment, the first ones of the same design; `initial` is their sum then. By
             default each point is measured under a random value.
@@ -40,7 +38,7 @@ class Plan:
     Example:
         >>> import surefoot as sf
         >>> plan = sf.acquisition.Plan(initial=5)
-        >>> optimizer = sf.Optimizer(sf.Box([0.0], [1.0]), plan=plan)
+        >>> optimizer = sf.Optimizer(sf.Box([0.0], [1.0]), sf.Method(plan=plan))
         >>> len({float(query.point) for query in optimizer.ask_batch(5)})
         5
     """
@@ -48,7 +46,6 @@ class Plan:
     initial: int = 0
     repeat_until: float = 1.0
     instability: Instability = STABLE
-    safe: bool = False
     levels: Sequence[int] = ()
     guess: Guess = field(default_factory=lambda: Guess({}))
 
@@ -60,7 +57,6 @@ class Plan:
         checks.count("initial", self.initial, least=0)
         if checks.positive("repeat_until", self.repeat_until) < 1.0:
             raise InvalidInput(f"`repeat_until` is {self.repeat_until!r}, expected at least 1.")
-        checks.truth("safe", self.safe)
         checks.rule("instability", self.instability, "acquisition.Instability(0.3)")
 
     def design(self, space: Arms | Box | Joint, generator: torch.Generator) -> list[Location]:

@@ -41,7 +41,7 @@ class Policy(Protocol):
         ...         point = belief.space.sample(number, state.generator)[0]
         ...         return belief.space.location(point)
         >>> kernel = sf.kernels.squared_exponential(0.2)
-        >>> optimizer = sf.Optimizer(sf.Box([0.0], [1.0]), kernel, policy=Uniform())
+        >>> optimizer = sf.Optimizer(sf.Box([0.0], [1.0]), sf.Method(kernel, policy=Uniform()))
         >>> bool(0.0 <= optimizer.ask().point <= 1.0)
         True
     """
@@ -91,7 +91,8 @@ class UpperConfidenceBound:
     Example:
         >>> import surefoot as sf
         >>> space, kernel = sf.Arms([[0.0], [0.5], [1.0]]), sf.kernels.squared_exponential(0.2)
-        >>> optimizer = sf.Optimizer(space, kernel, policy=sf.acquisition.UpperConfidenceBound())
+        >>> policy = sf.acquisition.UpperConfidenceBound()
+        >>> optimizer = sf.Optimizer(space, sf.Method(kernel, policy=policy))
         >>> _ = optimizer.tell_all([0, 2], [1.0, 1.0])
         >>> optimizer.ask().arm
         1
@@ -139,7 +140,7 @@ class ScorePolicy:
         >>> import surefoot as sf
         >>> space, kernel = sf.Arms([[0.0], [0.5], [1.0]]), sf.kernels.squared_exponential(0.2)
         >>> greedy = sf.acquisition.ScorePolicy(lambda belief, generator: belief.mean)
-        >>> optimizer = sf.Optimizer(space, kernel, policy=greedy)
+        >>> optimizer = sf.Optimizer(space, sf.Method(kernel, policy=greedy))
         >>> _ = optimizer.tell(0, 1.0)
         >>> optimizer.ask().arm
         0

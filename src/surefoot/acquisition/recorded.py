@@ -39,7 +39,7 @@ class Recorded:
         >>> policy = sf.acquisition.Recorded(sf.acquisition.UpperConfidenceBound())
         >>> space, kernel = sf.Arms([[0.0], [0.5], [1.0]]), sf.kernels.squared_exponential(0.2)
         >>> reporting = sf.acquisition.Reporting("rounds")
-        >>> optimizer = sf.Optimizer(space, kernel, policy=policy, reporting=reporting)
+        >>> optimizer = sf.Optimizer(space, sf.Method(kernel, policy=policy, reporting=reporting))
         >>> for _ in range(12):
         ...     query = optimizer.ask()
         ...     info = optimizer.tell(query, float(query.point))

@@ -58,7 +58,7 @@ class Instability:
 
     Example:
         >>> import surefoot as sf
-        >>> optimizer = sf.Optimizer(sf.Arms(5), sf.kernels.precomputed(torch.eye(5)))
+        >>> optimizer = sf.Optimizer(sf.Arms(5), sf.Method(sf.kernels.precomputed(torch.eye(5))))
         >>> for arm in range(4):
         ...     info = optimizer.tell_all([arm] * 4, [10.0, 10.1, 9.9, 10.0])
         >>> info = optimizer.tell_all([4] * 4, [10.0, 16.0, 10.1, 5.0])
@@ -134,7 +134,7 @@ class Replication:
         >>> import surefoot as sf
         >>> policy = sf.acquisition.Replication(most=3)
         >>> space, kernel = sf.Box([0.0], [1.0]), sf.kernels.squared_exponential(0.2)
-        >>> optimizer = sf.Optimizer(space, kernel, policy=policy)
+        >>> optimizer = sf.Optimizer(space, sf.Method(kernel, policy=policy))
         >>> info = optimizer.tell_all([[0.2], [0.6]], [0.0, 1.0])
         >>> [round(float(optimizer.ask().point), 1) == 0.6 for _ in range(4)]
         [False, True, False, False]

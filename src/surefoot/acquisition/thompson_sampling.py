@@ -58,7 +58,7 @@ class ThompsonSampling:
         >>> import surefoot as sf
         >>> space, kernel = sf.Arms([[0.0], [0.5], [1.0]]), sf.kernels.squared_exponential(0.2)
         >>> policy = sf.acquisition.ThompsonSampling()
-        >>> optimizer = sf.Optimizer(space, kernel, policy=policy, ridge=0.01)
+        >>> optimizer = sf.Optimizer(space, sf.Method(kernel, policy=policy, ridge=0.01))
         >>> _ = optimizer.tell_all([0, 1, 2], [0.0, 9.0, 0.0])
         >>> [query.arm for query in optimizer.ask_batch(3)]
         [1, 1, 1]

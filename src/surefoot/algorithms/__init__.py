@@ -4,7 +4,7 @@ from surefoot.algorithms.budgeted import bbkb, bkb
 from surefoot.algorithms.conditional_value_at_risk import cvar_ts, cvar_ucb
 from surefoot.algorithms.gaussian import gp_ts, gp_ucb
 from surefoot.algorithms.heavy_tailed import ata_gp_ucb, tgp_ucb
-from surefoot.algorithms.robust import robust_ucb
+from surefoot.algorithms.robust import robust, robust_ucb
 from surefoot.algorithms.value_at_risk import stable_opt, v_ucb
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "cvar_ucb",
     "gp_ts",
     "gp_ucb",
+    "robust",
     "robust_ucb",
     "stable_opt",
     "tgp_ucb",

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, TypeVar
-
-import torch
+from typing import TYPE_CHECKING, Literal
 
 from surefoot._internal import checks
 from surefoot.acquisition import Guarded, Policy, ScorePolicy
 from surefoot.acquisition.lacing import Lacing
-from surefoot.optimizer.arguments import check_space
-from surefoot.spaces import Arms, Box, Joint, Space
-from surefoot.spaces.box import as_space
+from surefoot.spaces import Box, Joint, Space
+from surefoot.spaces.joint import checked_space
 from surefoot.tails import Moment
 from surefoot.types import InvalidInput
 from surefoot.widths import Width, dual_mixture, self_normalised, srinivas
@@ -20,14 +17,11 @@ if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
 
 Choose = Literal["literal", "guarded"]
-_Space = TypeVar("_Space", bound="Arms | Box | Joint")
 
 
 def initial_design_size(space: Space | Joint) -> int:
     """Size of the initial design where the kernel is fitted."""
-    space = as_space(space)
-    check_space(space)
-    return min(max(8, 2 * (space.seen.dimension + 1)), 12)
+    return min(max(8, 2 * (checked_space(space).seen.dimension + 1)), 12)
 
 
 def has_many_mixed_variables(space: Space | Joint) -> bool:
@@ -87,10 +81,3 @@ def optimism(
             "default policy: pass `noise`, and no `width`, `estimator` or `policy`."
         )
     return Guarded(policy, slack, srinivas(delta), lacing)
-
-
-def placed(space: _Space, device: str | torch.device) -> _Space:
-    """The space with its tensors on a device."""
-    space = as_space(space)
-    check_space(space)
-    return space.to(checks.device(device))  # type: ignore[return-value]

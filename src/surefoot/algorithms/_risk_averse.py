@@ -9,11 +9,12 @@ import torch
 from surefoot._internal import checks
 from surefoot.acquisition import Plan, Policy, Recorded, Reporting
 from surefoot.acquisition.recommendation import ROUNDS, By, check_by
-from surefoot.algorithms._defaults import initial_design_size, placed
+from surefoot.algorithms._defaults import initial_design_size
 from surefoot.estimators import Estimator, LeastSquares
 from surefoot.features import Exact, Features, Nystrom, PivotedCholesky
 from surefoot.hyperparameters import GAUSSIAN, HyperparameterFit
-from surefoot.optimizer import Optimizer
+from surefoot.optimizer import Method, Optimizer
+from surefoot.problem import Problem
 from surefoot.risks import Risk
 from surefoot.spaces import Joint
 from surefoot.types import InvalidInput
@@ -53,10 +54,8 @@ def risk_averse(
         fit = HyperparameterFit(nu=None, dof=tail, every=3, lengthscales="short")
     plain: Features = Exact() if kernel is not None else Nystrom(PivotedCholesky())
     first = 0 if kernel is not None else initial_design_size(space)
-    return Optimizer(
-        placed(space, device),
+    method = Method(
         fit if kernel is None else kernel,
-        risk=risk,
         features=plain if features is None else features,
         estimator=estimator,
         width=width,
@@ -64,8 +63,8 @@ def risk_averse(
         ridge=1.0 if ridge is None else ridge,
         plan=Plan(first if initial is None else initial),
         reporting=Reporting(recommendation),
-        seed=seed,
     )
+    return Optimizer(Problem(space, risk=risk).to(device), method, seed=seed)
 
 
 def _check_fit(kernel: object, fit: object) -> None:

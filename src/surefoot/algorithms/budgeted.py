@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Literal
 import torch
 
 from surefoot.acquisition import Plan, Policy, ScoreRule, UpperConfidenceBound
-from surefoot.algorithms._defaults import Choose, optimism, placed, width_or
+from surefoot.algorithms._defaults import Choose, optimism, width_or
 from surefoot.estimators import Estimator, LeastSquares
 from surefoot.features import LeverageSampling, Nystrom
-from surefoot.optimizer import Optimizer
+from surefoot.optimizer import Method, Optimizer
+from surefoot.problem import Problem
 from surefoot.spaces import Space
 from surefoot.widths import Width, dual_mixture
 from surefoot.widths import bkb as bkb_width
@@ -100,8 +101,7 @@ def bkb(
     bounds: Width = bkb_width(norm_bound, noise, delta, scale, accuracy)
     if choose == "guarded":
         bounds = dual_mixture(norm_bound, noise, delta, scale)
-    return Optimizer(
-        placed(space, device),
+    method = Method(
         kernel,
         features=Nystrom(sampling),
         estimator=LeastSquares() if estimator is None else estimator,
@@ -109,8 +109,8 @@ def bkb(
         policy=chosen if policy is None else policy,
         ridge=ridge,
         plan=Plan(1),
-        seed=seed,
     )
+    return Optimizer(Problem(space).to(device), method, seed=seed)
 
 
 def bbkb(
@@ -191,8 +191,7 @@ def bbkb(
     )
     grown = scale * ratio**0.5  # Proposition 2
     bounds = bkb_width(norm_bound, noise, delta, grown, accuracy)
-    return Optimizer(
-        placed(space, device),
+    method = Method(
         kernel,
         features=Nystrom(sampling),
         estimator=LeastSquares() if estimator is None else estimator,
@@ -200,5 +199,5 @@ def bbkb(
         policy=policy,
         ridge=ridge,
         plan=Plan(1),
-        seed=seed,
     )
+    return Optimizer(Problem(space).to(device), method, seed=seed)

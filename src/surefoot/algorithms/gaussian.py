@@ -8,10 +8,11 @@ import torch
 
 from surefoot._internal import checks
 from surefoot.acquisition import ThompsonSampling
-from surefoot.algorithms._defaults import Choose, bounds_or_heuristic, optimism, placed, width_or
+from surefoot.algorithms._defaults import Choose, bounds_or_heuristic, optimism, width_or
 from surefoot.estimators import Estimator, LeastSquares
 from surefoot.features import Exact, Features
-from surefoot.optimizer import Optimizer
+from surefoot.optimizer import Method, Optimizer
+from surefoot.problem import Problem
 from surefoot.spaces import Space
 from surefoot.tails import Moment
 from surefoot.widths import Width, analytic_mixture, dual_mixture
@@ -88,8 +89,7 @@ def gp_ucb(
         >>> abs(float(optimizer.recommend().point) - 0.3) < 0.05
         True
     """
-    return Optimizer(
-        placed(space, device),
+    method = Method(
         kernel,
         features=Exact() if features is None else features,
         estimator=LeastSquares(),
@@ -101,8 +101,8 @@ def gp_ucb(
             slack=9.0 if moment is None else 4.0,
         ),
         ridge=ridge,
-        seed=seed,
     )
+    return Optimizer(Problem(space).to(device), method, seed=seed)
 
 
 def gp_ts(
@@ -173,13 +173,12 @@ def gp_ts(
     """
     half = checks.probability("delta", delta) / 2.0  # the other half is that of the draws
     bounds = dual_mixture if estimator is None else analytic_mixture
-    return Optimizer(
-        placed(space, device),
+    method = Method(
         kernel,
         features=Exact() if features is None else features,
         estimator=LeastSquares() if estimator is None else estimator,
         width=width_or(width, scale, bounds(norm_bound, noise, half, scale)),
         policy=ThompsonSampling(by_width=True),
         ridge=ridge,
-        seed=seed,
     )
+    return Optimizer(Problem(space).to(device), method, seed=seed)

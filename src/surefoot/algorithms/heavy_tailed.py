@@ -8,10 +8,11 @@ import torch
 
 from surefoot import kernels
 from surefoot._internal import checks
-from surefoot.algorithms._defaults import placed, width_or
+from surefoot.algorithms._defaults import width_or
 from surefoot.estimators import AdaptiveTruncation, Truncation
 from surefoot.features import Exact, Features, LeverageSampling, Nystrom, QuadratureFourier
-from surefoot.optimizer import Optimizer
+from surefoot.optimizer import Method, Optimizer
+from surefoot.problem import Problem
 from surefoot.spaces import Arms, Box, Space
 from surefoot.spaces.box import as_space, no_space
 from surefoot.tails import Moment
@@ -81,15 +82,14 @@ def tgp_ucb(
     """
     _require_bounded(kernel, space)
     bounds = width_or(width, scale, truncated(moment, norm_bound, delta, scale))
-    return Optimizer(
-        placed(space, device),
+    method = Method(
         kernel,
         features=Exact(),
         estimator=Truncation(moment),
         width=bounds,
         ridge=ridge,
-        seed=seed,
     )
+    return Optimizer(Problem(space).to(device), method, seed=seed)
 
 
 def ata_gp_ucb(
@@ -195,15 +195,14 @@ def ata_gp_ucb(
     if thresholds == "experiments":
         level, unions = 1.0, 1
     bounds = width_or(width, scale, theorem)
-    return Optimizer(
-        placed(space, device),
+    method = Method(
         kernel,
         features=maps[features],
         estimator=AdaptiveTruncation(moment, horizon, level, root, unions),
         width=bounds,
         ridge=ridge,
-        seed=seed,
     )
+    return Optimizer(Problem(space).to(device), method, seed=seed)
 
 
 def _require_bounded(kernel: Kernel, space: Space) -> None:

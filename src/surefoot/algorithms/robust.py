@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import torch
@@ -15,6 +16,7 @@ from surefoot._internal.estimands import Estimand
 from surefoot.acquisition import (
     Credible,
     GainPerCost,
+    HypervolumeImprovement,
     Instability,
     NoisyExpectedImprovement,
     Plan,
@@ -27,18 +29,18 @@ from surefoot.acquisition.guess import Guess, NearGuess
 from surefoot.acquisition.recommendation import recommend
 from surefoot.acquisition.replication import STABLE
 from surefoot.acquisition.scores import PolicyState
-from surefoot.algorithms._defaults import has_many_mixed_variables, initial_design_size, placed
-from surefoot.beliefs import Belief, Model
+from surefoot.algorithms._defaults import has_many_mixed_variables, initial_design_size
+from surefoot.beliefs import Belief
 from surefoot.estimators import Huber, StudentT
 from surefoot.features import Exact, Nystrom, PivotedCholesky
 from surefoot.hyperparameters import GivenHyperparameters, HyperparameterFit
 from surefoot.hyperparameters.earlier import earlier_on
-from surefoot.optimizer import Optimizer
+from surefoot.optimizer import Method, Optimizer
 from surefoot.optimizer.arguments import part_of
-from surefoot.risks import Mean, Risk
+from surefoot.problem import Problem, check_together
+from surefoot.risks import Risk
 from surefoot.spaces import Box, Fidelity, Joint, Space
 from surefoot.spaces.arcs import ALL_ACTIVE
-from surefoot.spaces.box import as_space
 from surefoot.types import InvalidInput, Outcome
 from surefoot.widths import srinivas
 
@@ -134,147 +136,143 @@ def robust_ucb(
         >>> optimizer.belief().weights.round(decimals=1).tolist()
         [1.0, 1.0, 1.0, 0.0, 1.0, 1.0]
     """
-    space = as_space(space)
+    problem = Problem(space, outcomes or {}, risk, fidelity, guess, prior, safe).to(device)
+    method = robust(
+        problem,
+        kernel,
+        policy=policy,
+        ridge=ridge,
+        scale=scale,
+        initial=initial,
+        effects=effects,
+        instability=instability,
+        estimand=estimand,
+    )
+    return Optimizer(problem, method, seed=seed)
+
+
+def robust(
+    problem: Problem,
+    kernel: Kernel | None = None,
+    *,
+    policy: Policy | ScoreRule | None = None,
+    ridge: float | None = None,
+    scale: float = 0.5,
+    initial: int | None = None,
+    effects: Sequence[str] = EFFECTS,
+    instability: Instability = STABLE,
+    estimand: Estimand = "location",
+) -> Method:
+    """The method of `robust_ucb` for a problem; for its arguments, see there.
+
+    Args:
+        problem: The problem.
+        kernel: The prior covariance; None fits one.
+        policy: Where to measure next.
+        ridge: The noise variance where a kernel is given.
+        scale: Factor of the width.
+        initial: Number of points of the initial design.
+        effects: Nuisance effects.
+        instability: Which points are avoided for their replicates.
+        estimand: What is reported.
+
+    Returns:
+        The method, of which parts may be replaced.
+
+    Raises:
+        InvalidInput: If `ridge` is given without a kernel, or an argument is out of range.
+
+    Example:
+        >>> import dataclasses
+        >>> import surefoot as sf
+        >>> problem = sf.Problem(sf.Box([0.0], [1.0]), risk=None)
+        >>> method = sf.algorithms.robust(problem)
+        >>> wide = dataclasses.replace(method, width=sf.widths.constant(3.0))
+        >>> optimizer = sf.Optimizer(problem, wide, seed=0)
+    """
     if kernel is None and ridge is not None:
         raise InvalidInput("`ridge` requires a `kernel`: without one, the noise is fitted.")
+    space, fidelity = problem.space, problem.fidelity
     if policy is None:
-        policy = UpperConfidenceBound() if kernel is not None else search_policy(space, risk)
-    _check_prior(space, prior, kernel, risk, fidelity, policy)
-    guessed = _guess_of(space, guess, prior)
-    if guessed.values and not isinstance(policy, Policy):
-        policy = NearGuess(guessed, policy)
-    if kernel is None:
-        space = placed(space, device)
-        fit = _fit(space, risk, effects)
-        if prior is not None:
-            known = prior.observations
-            fit = replace(fit, earlier=earlier_on(space, known.sites[known.site], known.rewards))  # type: ignore[arg-type]
-        first = initial_design_size(space) if initial is None else initial
-        levels: Sequence[int] = ()
-        if fidelity is not None:
-            space, risk, policy = _at_levels(space, fidelity, risk, policy)
-            levels = [first, *[math.ceil(_COMPARED * first)] * (len(fidelity.levels) - 1)]
-        model = _model(space, fit, scale)
-        return Optimizer(
-            space,
-            model.hyperparameters,
-            risk=risk,
-            features=model.features,
-            estimator=model.estimator,
-            width=model.width,
+        policy = _policy(problem, fitted=kernel is None)
+    options = problem.options
+    if kernel is not None:
+        options["kernel"] = "a given `kernel`"
+    if isinstance(policy, NoisyExpectedImprovement):
+        options["noisy improvement"] = "`NoisyExpectedImprovement`"
+    check_together(options)
+    guess = _guess_of(problem)
+    if guess.values and not isinstance(policy, Policy):
+        policy = NearGuess(guess, policy)
+    if fidelity is not None and not isinstance(policy, Policy):
+        policy = GainPerCost(fidelity.cost, policy)
+    plan = partial(Plan, instability=instability, guess=guess)
+    if kernel is not None:
+        return Method(
+            GivenHyperparameters(kernel, 1.0 if ridge is None else ridge, standardise=True),
+            features=Exact() if problem.domain.seen.finite else Nystrom(PivotedCholesky()),
+            estimator=Huber(),
+            width=srinivas(scale=scale),
             policy=policy,
-            plan=Plan(first, instability=instability, safe=safe, levels=levels, guess=guessed),
-            reporting=Reporting("cross-validated", Credible(), estimand),
-            outcomes=outcomes,
-            seed=seed,
+            plan=plan(0 if initial is None else initial),
+            reporting=Reporting(interval=Credible(), estimand=estimand),
         )
-    space = placed(space, device)
+    fit = _fit(space, problem.risk, effects)
+    if problem.prior is not None:
+        known = problem.prior.observations
+        earlier = earlier_on(space, known.sites[known.site], known.rewards)
+        fit = replace(fit, earlier=earlier)
+    first = initial_design_size(space) if initial is None else initial
+    levels: Sequence[int] = ()
     if fidelity is not None:
-        space, risk, policy = _at_levels(space, fidelity, risk, policy)
-    return Optimizer(
-        space,
-        GivenHyperparameters(kernel, 1.0 if ridge is None else ridge, standardise=True),
-        risk=risk,
-        features=Exact() if space.seen.finite else Nystrom(PivotedCholesky()),
-        estimator=Huber(),
+        levels = [first, *[math.ceil(_COMPARED * first)] * (len(fidelity.levels) - 1)]
+    return Method(
+        fit,
+        features=Nystrom(PivotedCholesky()),
+        estimator=StudentT(),
         width=srinivas(scale=scale),
         policy=policy,
-        plan=Plan(
-            0 if initial is None else initial, instability=instability, safe=safe, guess=guessed
-        ),
-        reporting=Reporting(interval=Credible(), estimand=estimand),
-        outcomes=outcomes,
-        seed=seed,
+        plan=plan(first, levels=levels),
+        reporting=Reporting("cross-validated", Credible(), estimand),
     )
 
 
-def robust_model(
-    space: Space | Joint,
-    risk: Risk | None = None,
-    effects: Sequence[str] = EFFECTS,
-    scale: float = 0.5,
-) -> Model:
-    """The model of `robust_ucb` where a kernel is fitted; for its arguments, see there."""
-    return _model(space, _fit(space, risk, effects), scale)
-
-
-def _model(space: Space | Joint, fit: HyperparameterFit, scale: float) -> Model:
-    return Model(space.seen, fit, Nystrom(PivotedCholesky()), StudentT(), srinivas(scale=scale))
-
-
-def _check_prior(
-    space: Space | Joint,
-    prior: Belief | None,
-    kernel: Kernel | None,
-    risk: Risk | None,
-    fidelity: Fidelity | None,
-    policy: Policy | ScoreRule,
-) -> None:
-    """`InvalidInput` for an earlier belief that cannot be used."""
-    if prior is None:
-        return
-    checks.instance("prior", prior, Belief)
-    beside = {
-        "a given `kernel`": kernel is not None,
-        "a `risk`": risk is not None,
-        "a `fidelity`": fidelity is not None,
-        "`NoisyExpectedImprovement`": isinstance(policy, NoisyExpectedImprovement),
-        "a space other than a `Box`": not isinstance(space, Box),
-    }
-    for what, is_there in beside.items():
-        if is_there:
-            raise InvalidInput(f"`prior` came with {what}: leave one of them out.")
-
-
-def _guess_of(
-    space: Space | Joint, guess: Box | Mapping[str, Any] | None, prior: Belief | None
-) -> Guess:
+def _guess_of(problem: Problem) -> Guess:
     """The guess, and of the rest the recommendation of an earlier belief."""
-    if guess is None:
-        return Guess(_recommended(prior))
-    part = part_of(space, guess, "guess").design
+    earlier = _recommended(problem.prior)
+    if problem.guess is None:
+        return Guess(earlier)
+    part = part_of(problem.space, problem.guess, "guess").design
     if not isinstance(part, Box) or not part.fixed:
         raise InvalidInput(
-            f"`guess` is {checks.shown(guess)}, expected values of some parameters by name, or "
-            "`box.given({0: 0.3})`."
+            f"`guess` is {checks.shown(problem.guess)}, expected values of some parameters by "
+            "name, or `box.given({0: 0.3})`."
         )
     # Where rules or conditions join parameters, the rest of it may not go with the guess.
-    if part.region.rules or part.active is not ALL_ACTIVE:
-        return Guess(part.fixed)
-    return Guess(_recommended(prior) | {**part.fixed})
+    joined = part.region.rules or part.active is not ALL_ACTIVE
+    return Guess(part.fixed if joined else earlier | {**part.fixed})
 
 
 def _recommended(prior: Belief | None) -> dict[int, float]:
     """Coordinates of the recommendation of a belief by their index; none without one."""
     if prior is None:
         return {}
-    best = recommend(prior, "mean", PolicyState(torch.Generator().manual_seed(0)))
+    state = PolicyState(torch.Generator().manual_seed(0))
+    best = recommend(checks.instance("prior", prior, Belief), "mean", state)
     return dict(enumerate(best.point.tolist()))
 
 
-def _at_levels(
-    space: Space | Joint, fidelity: Fidelity, risk: Risk | None, policy: Policy | ScoreRule
-) -> tuple[Joint, Risk, Policy | ScoreRule]:
-    """The space of designs with a level of fidelity each, its risk and its policy."""
-    checks.instance("fidelity", fidelity, Fidelity)
-    if isinstance(space, Joint) or risk is not None:
-        what = "a `risk`" if risk is not None else "a `Joint` space"
-        raise InvalidInput(
-            f"`fidelity` came with {what}, expected a space without an environment: leave one of "
-            "them out."
-        )
-    by_level = policy if isinstance(policy, Policy) else GainPerCost(fidelity.cost, policy)
-    return fidelity.of(space), Mean(), by_level
-
-
-def search_policy(space: Space | Joint, risk: Risk | None = None) -> UpperConfidenceBound:
-    """The policy where a kernel is fitted.
+def _policy(problem: Problem, *, fitted: bool) -> Policy | ScoreRule:
+    """The policy of a problem.
 
     A fit that is certain of a wrong lengthscale, or of which rewards are outliers, ends the search
     at a local optimum; one that is integrated over the hyperparameters is not certain.
     """
-    plain = risk is not None or not isinstance(space, Box) or space.has_many_variables
-    return UpperConfidenceBound(integrated=not plain)
+    if problem.objectives:
+        return HypervolumeImprovement()
+    box = problem.space
+    plain = problem.risk is not None or not isinstance(box, Box) or box.has_many_variables
+    return UpperConfidenceBound(integrated=fitted and not plain)
 
 
 def _fit(space: Space | Joint, risk: Risk | None, effects: Sequence[str]) -> HyperparameterFit:

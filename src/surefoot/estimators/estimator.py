@@ -94,7 +94,7 @@ class Estimator(Protocol[State]):
         ...         theta = sample.factor.solve(sample.features.T @ sample.sums)
         ...         return sf.estimators.Estimate(theta, sample.counts), state
         >>> arms, kernel = sf.Arms([[0.0], [1.0]]), sf.kernels.squared_exponential(0.2)
-        >>> optimizer = sf.Optimizer(arms, kernel, estimator=Ridge())
+        >>> optimizer = sf.Optimizer(arms, sf.Method(kernel, estimator=Ridge()))
         >>> _ = optimizer.tell(0, 1.0)
         >>> round(optimizer.recommend().value, 3)
         0.5

@@ -77,7 +77,7 @@ class Huber:
     Example:
         >>> import surefoot as sf
         >>> kernel = sf.kernels.squared_exponential(0.2)
-        >>> optimizer = sf.Optimizer(sf.Box([0.0], [1.0]), kernel, estimator=sf.Huber())
+        >>> optimizer = sf.Optimizer(sf.Box([0.0], [1.0]), sf.Method(kernel, estimator=sf.Huber()))
         >>> info = optimizer.tell_all([[0.1], [0.2], [0.2], [0.2]], [1.0, 1.1, 0.9, 50.0])
         >>> info.truncated_total
         1

@@ -19,7 +19,8 @@ class LeastSquares:
     Example:
         >>> import surefoot as sf
         >>> kernel = sf.kernels.squared_exponential(0.2)
-        >>> optimizer = sf.Optimizer(sf.Box([0.0], [1.0]), kernel, estimator=sf.LeastSquares())
+        >>> method = sf.Method(kernel, estimator=sf.LeastSquares())
+        >>> optimizer = sf.Optimizer(sf.Box([0.0], [1.0]), method)
     """
 
     assumes_gaussian_noise: ClassVar[bool] = True

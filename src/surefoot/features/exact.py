@@ -34,7 +34,7 @@ class Exact:
         >>> import surefoot as sf
         >>> space = sf.Arms([[0.0], [0.5], [1.0]])
         >>> kernel = sf.kernels.squared_exponential(0.2)
-        >>> optimizer = sf.Optimizer(space, kernel, features=sf.Exact())
+        >>> optimizer = sf.Optimizer(space, sf.Method(kernel, features=sf.Exact()))
     """
 
     def init(

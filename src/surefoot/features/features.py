@@ -35,7 +35,7 @@ class Features(Protocol):
         ...             embedding, kernel, space, ridge, lasting=lasting
         ...         )
         >>> kernel = sf.kernels.squared_exponential(0.2)
-        >>> optimizer = sf.Optimizer(sf.Box([0.0], [1.0]), kernel, features=Landmarks())
+        >>> optimizer = sf.Optimizer(sf.Box([0.0], [1.0]), sf.Method(kernel, features=Landmarks()))
         >>> optimizer.tell([0.3], 1.0).dimension
         5
     """

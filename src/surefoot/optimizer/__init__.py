@@ -1,5 +1,6 @@
 """The optimisation loop: ask, tell, recommend, save and load."""
 
+from surefoot.optimizer.method import Method
 from surefoot.optimizer.optimizer import Optimizer
 
-__all__ = ["Optimizer"]
+__all__ = ["Method", "Optimizer"]

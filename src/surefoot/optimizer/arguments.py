@@ -13,28 +13,9 @@ from surefoot._internal import checks
 from surefoot.beliefs.model import Hyperparameters
 from surefoot.estimators import Estimator
 from surefoot.hyperparameters import GivenHyperparameters, HyperparameterFit
-from surefoot.spaces import Arms, Box, Joint, Space
-from surefoot.spaces.box import no_space
+from surefoot.spaces import Box, Joint, Space
 from surefoot.spaces.locations import Location
 from surefoot.types import OBJECTIVE, InvalidInput, Measurement, Outcome
-from surefoot.widths.progress import check_width
-
-
-def check_space(space: object) -> None:
-    """`InvalidInput` for anything but a space."""
-    if not isinstance(space, Arms | Box | Joint):
-        raise no_space("space", space, "`Arms`, `Box`, `parameters.Space` or `Joint`")
-
-
-def check_parts(space: object, features: object, estimator: object, width: object) -> None:
-    """`InvalidInput` for a part that is none, such as its name or its class."""
-    check_space(space)
-    check_width("width", width)
-    if not hasattr(features, "init") or isinstance(features, type):
-        raise InvalidInput(f"`features` must be a feature map such as `Exact()`, got {features!r}.")
-    right = all(hasattr(estimator, name) for name in ("init", "update", "estimate"))
-    if not right or isinstance(estimator, type):
-        raise InvalidInput(f"`estimator` must be one such as `Huber()`, got {estimator!r}.")
 
 
 def hyperparameters(given: Any, ridge: float, space: Space | Joint) -> Hyperparameters:
@@ -65,16 +46,6 @@ def _rule(given: Any, ridge: float, space: Space | Joint) -> Hyperparameters:
     if isinstance(given, GivenHyperparameters):
         return replace(given, kernel=kernels.validated(given.kernel, space.seen))
     return given
-
-
-def check_outcomes(space: Space | Joint, outcomes: object) -> None:
-    """`InvalidInput` unless they are outcomes by name, on a space that can be modelled."""
-    checks.outcomes(outcomes)
-    if outcomes and not space.design.has_coordinates:
-        raise InvalidInput(
-            "`outcomes` came with `Arms` without coordinates, expected inputs of a model: pass "
-            "`Arms(points)`."
-        )
 
 
 def part_of(

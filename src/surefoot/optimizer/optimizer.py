@@ -8,7 +8,7 @@ from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -18,32 +18,28 @@ from surefoot._internal.estimands import Estimand
 from surefoot._internal.html import as_html
 from surefoot._internal.lock import Lock, one_at_a_time
 from surefoot._internal.process_settings import with_own_settings
-from surefoot.acquisition import Policy, ScoreRule, UpperConfidenceBound
-from surefoot.acquisition.plan import Plan
 from surefoot.acquisition.policy import as_policy
 from surefoot.acquisition.recommendation import ROUNDS, By, check_by, first_location, recommend
-from surefoot.acquisition.reporting import Reporting
 from surefoot.acquisition.scores import PolicyState
-from surefoot.beliefs import Belief, ConstraintBeliefs, Model
+from surefoot.beliefs import Belief, ConstraintBeliefs
 from surefoot.beliefs.band import Band
 from surefoot.beliefs.estimands import estimand_of
-from surefoot.beliefs.model import FitStore, Hyperparameters
+from surefoot.beliefs.model import FitStore
 from surefoot.beliefs.outcome import OutcomeBelief
 from surefoot.beliefs.probability import Probability
 from surefoot.beliefs.shared_values import SharedValues
-from surefoot.estimators import Estimator, LeastSquares
-from surefoot.features import Exact, Features
 from surefoot.optimizer import arguments, saved_run
 from surefoot.optimizer.history import History
+from surefoot.optimizer.method import Method
 from surefoot.optimizer.permitted import permitted
 from surefoot.optimizer.told import Told
 from surefoot.optimizer.unread import Unread
 from surefoot.optimizer.vacuous_bounds import warn_if_vacuous
+from surefoot.problem import Problem
 from surefoot.regression.observations import Observations
 from surefoot.risks import Risk
 from surefoot.risks.on_space import on_space
 from surefoot.spaces import Box, Joint, Space
-from surefoot.spaces.box import as_space
 from surefoot.spaces.listed_designs import rows_of
 from surefoot.spaces.locations import EnvironmentValue, Location, Where
 from surefoot.spaces.pending import PendingQueries, locate, new_owner
@@ -58,10 +54,6 @@ from surefoot.types import (
     Query,
     Recommendation,
 )
-from surefoot.widths import Width, srinivas
-
-if TYPE_CHECKING:
-    from gpytorch.kernels import Kernel
 
 # Share of the width where some variables are given: what is given varies by itself, and explores.
 _GIVEN = 0.5
@@ -78,26 +70,10 @@ class Optimizer:
     optimizer; one call waits for the other.
 
     Args:
-        space: `Arms`, `Box`, a `parameters.Space` of named parameters, or `Joint` for designs in a
-            random environment. Where points of a named space are told, so may be configurations,
-            as values by parameter name, and queries and recommendations have them as `params`.
-        kernel: Prior covariance, a GPyTorch kernel (of x followed by z on a `Joint` space), or the
-            rule by which it is fitted, `HyperparameterFit(...)`; by default one is fitted, on
-            spaces with coordinates. `GivenHyperparameters(kernel, ridge, standardise=True)` centres
-            rewards by their median and scales them by their MAD; with `Huber()`, by an
-            empirical-Bayes prior mean and output scale.
-        risk: Risk measure over the environment that is maximised, on a `Joint` space.
-        features: Feature map; `Exact()` by default.
-        estimator: Estimator of the coefficients; `LeastSquares()` by default.
-        width: Multiplier of the standard deviation in the bounds; `widths.srinivas()` by default.
-        policy: Where to measure next, a policy or an acquisition function; the upper confidence
-            bound by default.
-        ridge: Regularisation lambda where a kernel is given: the noise variance in the units of the
-            kernel, that is in squared reward units.
-        plan: Initial design and replicates, see `Plan`.
-        reporting: Rule of the recommendation, its intervals and its estimand, see `Reporting`.
-        outcomes: Other quantities that are measured with the reward, by name: a `Constraint`, an
-            `Objective` or one that is only `Watched`.
+        problem: What is optimised, or its space alone. Where points of a space of named parameters
+            are told, so may be configurations, as values by parameter name, and queries and
+            recommendations have them as `params`.
+        method: The parts by which it is solved, see `Method`.
         seed: Seed of all random choices.
 
     Raises:
@@ -105,7 +81,8 @@ class Optimizer:
 
     Example:
         >>> import surefoot as sf
-        >>> optimizer = sf.Optimizer(sf.Arms([[0.0], [0.5], [1.0]]), sf.kernels.linear())
+        >>> arms = sf.Arms([[0.0], [0.5], [1.0]])
+        >>> optimizer = sf.Optimizer(arms, sf.Method(sf.kernels.linear()))
         >>> query = optimizer.ask()
         >>> info = optimizer.tell(query, 0.7)
         >>> info.round
@@ -114,45 +91,22 @@ class Optimizer:
 
     @with_own_settings
     def __init__(
-        self,
-        space: Space | Joint,
-        kernel: Kernel | Hyperparameters | None = None,
-        *,
-        risk: Risk | None = None,
-        features: Features = Exact(),
-        estimator: Estimator[Any] = LeastSquares(),
-        width: Width = srinivas(),
-        policy: Policy | ScoreRule = UpperConfidenceBound(),
-        ridge: float = 1.0,
-        plan: Plan = Plan(),
-        reporting: Reporting = Reporting(),
-        outcomes: Mapping[str, Outcome] | None = None,
-        seed: int = 0,
+        self, problem: Problem | Space | Joint, method: Method = Method(), *, seed: int = 0
     ) -> None:
         self._lock = Lock()
-        space = as_space(space)
-        arguments.check_parts(space, features, estimator, width)
-        arguments.check_outcomes(space, outcomes)
-        self.space = space
-        self.risk = on_space(space, risk)
-        self.policy = as_policy(policy)
+        self.problem = Problem.of(problem)
+        self.method = checks.instance("method", method, Method)
+        self.space = space = self.problem.domain
+        self.risk = on_space(space, self.problem.risk_of_domain)
+        self.policy = as_policy(method.policy)
         self.policy.check(space, self.risk)
         self.seed = checks.count("seed", seed, least=0)
-        self.ridge = checks.positive("ridge", ridge)
-        self.plan = checks.instance("plan", plan, Plan)
-        self.reporting = checks.instance("reporting", reporting, Reporting)
         self._generator = torch.Generator().manual_seed(self.seed)
-        model = Model(
-            space.seen,
-            arguments.hyperparameters(kernel, self.ridge, space),
-            features,
-            estimator,
-            width,
-        )
+        model = method.model(space)
         warn_if_vacuous(model)
-        self._permitted = permitted(space, outcomes or {}, survives=plan.safe)
-        starts = self._permitted.has_design
-        self._told = Told.nothing(space, outcomes or {}, model)
+        self._permitted = permitted(self.problem)
+        starts, plan = self._permitted.has_design, method.plan
+        self._told = Told.nothing(space, self.problem.outcomes, model)
         initial = plan.initial if starts else 0
         self._history = History(model, self._generator, self._told.rewards, initial)
         self._initial = plan.design(space, self._generator) if starts else []
@@ -465,7 +419,7 @@ class Optimizer:
         belief = self.belief().reporting(risk, estimand)
         if within is not None:
             belief = replace(belief, space=arguments.part_of(self.space, within))
-        rule = self.reporting.by if by is None else by
+        rule = self.method.reporting.by if by is None else by
         check_by("by", rule)
         if risk is not None and rule == ROUNDS:
             raise InvalidInput(
@@ -670,7 +624,7 @@ class Optimizer:
         unstable: Tensor,
         pending: PendingQueries,
     ) -> Belief:
-        reporting = self.reporting
+        reporting = self.method.reporting
         return Belief(
             self.space,
             self.risk,
@@ -693,11 +647,11 @@ class Optimizer:
 
     def _unstable(self, outcome: OutcomeBelief) -> Tensor:
         """Indices of the sites that are unstable."""
-        return torch.from_numpy(self.plan.instability(outcome.at_reference))
+        return torch.from_numpy(self.method.plan.instability(outcome.at_reference))
 
     def _repeats(self, point: Tensor) -> int:
         """How often to measure: n with 1 + n sigma^2 / ridge = repeat_until."""
-        most, until = len(self._told.rewards), self.plan.repeat_until
+        most, until = len(self._told.rewards), self.method.plan.repeat_until
         if until == 1.0 or most == 0:
             return 1
         posterior = self._history.latest.posterior

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -17,9 +17,10 @@ from surefoot.acquisition.scores import PolicyState
 from surefoot.beliefs import Belief
 from surefoot.beliefs.probability import Probability
 from surefoot.optimizer.told import Told
+from surefoot.problem import Problem
 from surefoot.spaces import Joint, Space
 from surefoot.spaces.locations import Location, designs_of
-from surefoot.types import InvalidInput, NotReady, Outcome
+from surefoot.types import InvalidInput, NotReady
 
 Among = Sequence[Location] | None
 """Locations to choose from; None for the whole space."""
@@ -160,25 +161,6 @@ class WhereSafe:
 Permitted = Everywhere | WhereSafe
 
 
-def permitted(
-    space: Space | Joint, outcomes: Mapping[str, Outcome], *, survives: bool
-) -> Permitted:
-    """The rule that the limits of outcomes call for.
-
-    Args:
-        space: The space.
-        outcomes: The declared outcomes by name.
-        survives: Whether a failed measurement counts as a limit that must not be broken.
-
-    Raises:
-        InvalidInput: If something must be safe where no measurement says what is safe nearby.
-    """
-    if not survives and not any(getattr(one, "safe", False) for one in outcomes.values()):
-        return Everywhere()
-    if space.has_environment or not space.design.has_coordinates:
-        what = "an environment" if space.has_environment else "`Arms` without coordinates"
-        raise InvalidInput(
-            f"`safe=True` came with {what}, where no measurement says what is safe nearby: leave "
-            "`safe` out."
-        )
-    return WhereSafe(space, survives)  # type: ignore[arg-type]
+def permitted(problem: Problem) -> Permitted:
+    """The rule that the limits of a problem call for."""
+    return WhereSafe(problem.domain, problem.safe) if problem.is_safe else Everywhere()  # type: ignore[arg-type]

@@ -14,9 +14,11 @@ from torch import Tensor
 from surefoot import kernels
 from surefoot._internal import checks
 from surefoot.hyperparameters import GivenHyperparameters
-from surefoot.optimizer.arguments import check_space
+from surefoot.optimizer.method import Method
 from surefoot.optimizer.serialization import Decoder, Encoder, is_whole, read, type_name, write
+from surefoot.problem import Problem
 from surefoot.spaces.box import as_space
+from surefoot.spaces.joint import checked_space
 from surefoot.types import InvalidInput
 
 if TYPE_CHECKING:
@@ -39,6 +41,7 @@ def save(path: Path, optimizer: Optimizer) -> None:
             nothing is written then.
     """
     encoder, model = Encoder(), optimizer._history.model
+    problem, method = optimizer.problem, optimizer.method
     for key, kept in optimizer._memory.items():
         if not is_whole(encoder.encode({key: kept})):
             raise InvalidInput(
@@ -53,9 +56,9 @@ def save(path: Path, optimizer: Optimizer) -> None:
         "estimator": model.estimator,
         "width": model.width,
         "policy": optimizer.policy,
-        "plan": optimizer.plan,
-        "reporting": optimizer.reporting,
-        "outcomes": optimizer._told.outcomes.declared,
+        "plan": method.plan,
+        "reporting": method.reporting,
+        "outcomes": problem.outcomes,
     }
     state = {name: getattr(optimizer, name) for name in _STATE}
     state |= optimizer._told.saved
@@ -64,7 +67,7 @@ def save(path: Path, optimizer: Optimizer) -> None:
     values = {
         "space": encoder.encode(optimizer.space),
         "parts": {name: encoder.encode(part) for name, part in parts.items()},
-        "options": {"seed": optimizer.seed, "ridge": optimizer.ridge},
+        "options": {"seed": optimizer.seed, "ridge": method.ridge, "safe": problem.safe},
         "state": {name: encoder.encode(one) for name, one in state.items()},
     }
     device = optimizer.space.design.lower.device.type
@@ -91,7 +94,7 @@ def load(
     """
     with _refusing(path):
         run = _read(path, device, given)
-        optimizer = kind(run.space.to(device), **run.parts, **run.options)
+        optimizer = kind(run.problem(device), run.method, seed=run.options["seed"])
         known, decoder = run.state, run.decoder
         dimension = run.dimension
         if dimension != optimizer.space.seen.dimension:
@@ -148,6 +151,17 @@ class _SavedRun:
     options: dict[str, Any]
     state: dict[str, Any]
     decoder: Decoder
+
+    def problem(self, device: torch.device) -> Problem:
+        """What was optimised, on a device; where there were levels, the space has them."""
+        risk, outcomes = self.parts["risk"], self.parts["outcomes"]
+        return Problem(self.space.to(device), outcomes, risk, safe=self.options["safe"])
+
+    @property
+    def method(self) -> Method:
+        """The parts by which it was solved."""
+        parts = {name: one for name, one in self.parts.items() if name not in ("risk", "outcomes")}
+        return Method(ridge=self.options["ridge"], **parts)
 
     @property
     def dimension(self) -> int:
@@ -239,7 +253,7 @@ def _check_same(path: Path, saved: Any, tensors: dict[str, Tensor], space: objec
     The weights of an environment may be others: what is known of the world may have changed. So may
     the storage of arms.
     """
-    check_space(space)
+    checked_space(space)
     encoder = Encoder()
     came = encoder.encode(space)
     different = [

@@ -338,3 +338,11 @@ class Joint:
                 "`perturbation` gives values that are NaN or infinite for some designs and "
                 "environments, expected finite points for all of them."
             )
+
+
+def checked_space(space: object) -> Arms | Box | Joint:
+    """The space, that of named parameters encoded; `InvalidInput` for anything else."""
+    found = as_space(space)
+    if not isinstance(found, Arms | Box | Joint):
+        raise no_space("space", space, "`Arms`, `Box`, `parameters.Space` or `Joint`")
+    return found

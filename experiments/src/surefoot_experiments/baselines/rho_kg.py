@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from surefoot import Exact, Joint, Nystrom, Optimizer, PivotedCholesky, VaR
+from surefoot import Exact, Joint, Method, Nystrom, Optimizer, PivotedCholesky, Problem, VaR
 from surefoot.acquisition import By, Plan, Reporting
 from surefoot.hyperparameters import GAUSSIAN, HyperparameterFit
 from surefoot.types import InvalidInput
@@ -72,14 +72,15 @@ def rho_kg(
         raise InvalidInput("`kernel` and `hyperparameters` cannot both be given: pass one of them.")
     fit = hyperparameters or HyperparameterFit(nu=2.5, dof=GAUSSIAN, lengthscales="short")
     return Optimizer(
-        space,
-        fit if kernel is None else kernel,
-        risk=VaR(level),
-        features=Nystrom(PivotedCholesky()) if kernel is None else Exact(),
-        width=srinivas(),
-        policy=policy,
-        ridge=ridge,
-        plan=Plan(initial),
-        reporting=Reporting(recommendation),
+        Problem(space, risk=VaR(level)),
+        Method(
+            fit if kernel is None else kernel,
+            features=Nystrom(PivotedCholesky()) if kernel is None else Exact(),
+            width=srinivas(),
+            policy=policy,
+            ridge=ridge,
+            plan=Plan(initial),
+            reporting=Reporting(recommendation),
+        ),
         seed=seed,
     )

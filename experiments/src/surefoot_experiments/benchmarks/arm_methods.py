@@ -43,9 +43,11 @@ def gp(
     """GP-UCB with the width of `robust_ucb`; with `standardise`, its units of rewards too."""
     return sf.Optimizer(
         problem.space,
-        GivenHyperparameters(problem.kernel, 1.0, standardise),
-        estimator=estimator(),
-        width=sf.widths.srinivas(scale=0.5),
+        sf.Method(
+            GivenHyperparameters(problem.kernel, 1.0, standardise),
+            estimator=estimator(),
+            width=sf.widths.srinivas(scale=0.5),
+        ),
         seed=seed,
     )
 

@@ -24,7 +24,9 @@ def _with_features(
     arms: sf.Arms, features: Any, kernel: Any = SMOOTH, policy: Any = None
 ) -> sf.Optimizer:
     policy = sf.acquisition.UpperConfidenceBound() if policy is None else policy
-    return sf.Optimizer(arms.to(DEVICE), kernel, features=features, ridge=0.01, policy=policy)
+    return sf.Optimizer(
+        arms.to(DEVICE), sf.Method(kernel, features=features, ridge=0.01, policy=policy)
+    )
 
 
 def _inducing_points() -> sf.Dictionary:

@@ -189,12 +189,14 @@ class _Arms:
     def optimizer(self, bounds: Bounds, known: Known, task: Task, seed: int) -> sf.Optimizer:
         return sf.Optimizer(
             self.function.space,
-            self.function.kernel,
-            features=task.features(),
-            estimator=bounds.estimator(known),
-            width=bounds.width(known),
-            policy=bounds.policy,
-            ridge=task.ridge,
+            sf.Method(
+                self.function.kernel,
+                features=task.features(),
+                estimator=bounds.estimator(known),
+                width=bounds.width(known),
+                policy=bounds.policy,
+                ridge=task.ridge,
+            ),
             seed=seed,
         )
 
@@ -233,12 +235,8 @@ class _Risky:
     def optimizer(self, bounds: Bounds, known: Known, task: Task, seed: int) -> sf.Optimizer:
         kernel = sf.kernels.squared_exponential([LENGTHSCALE, LENGTHSCALE])
         return sf.Optimizer(
-            self.space,
-            kernel,
-            risk=sf.VaR(LEVEL),
-            width=bounds.width(known),
-            policy=bounds.policy,
-            ridge=task.ridge,
+            sf.Problem(self.space, risk=sf.VaR(LEVEL)),
+            sf.Method(kernel, width=bounds.width(known), policy=bounds.policy, ridge=task.ridge),
             seed=seed,
         )
 

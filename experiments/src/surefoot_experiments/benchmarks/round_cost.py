@@ -99,7 +99,9 @@ def on_arms(estimator: Any) -> Session:
     points = torch.linspace(0.0, 1.0, ARMS, dtype=torch.float64).unsqueeze(-1)
     kernel = sf.kernels.squared_exponential(LENGTHSCALE)
     features = sf.QuadratureFourier(NODES)
-    optimizer = sf.Optimizer(sf.Arms(points), kernel, features=features, estimator=estimator)
+    optimizer = sf.Optimizer(
+        sf.Arms(points), sf.Method(kernel, features=features, estimator=estimator)
+    )
     return Session.of(optimizer, points)
 
 
@@ -267,7 +269,9 @@ def many_arms(number: int) -> list[Row]:
     vector = torch.randn(256, dtype=torch.float64, generator=generator)
     for name in ("LeastSquares", "AdaptiveTruncation", "Huber"):
         estimator = ESTIMATORS[name]()
-        optimizer = sf.Optimizer(sf.Arms(points), kernel, features=features, estimator=estimator)
+        optimizer = sf.Optimizer(
+            sf.Arms(points), sf.Method(kernel, features=features, estimator=estimator)
+        )
         run = Session.of(optimizer, points)
         run.rounds(20)
         ours, read = [], []

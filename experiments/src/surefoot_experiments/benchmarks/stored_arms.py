@@ -32,9 +32,9 @@ STORAGES: dict[str, Callable[[str], Any]] = {
 ALGORITHMS: dict[str, Callable[[Any], sf.Optimizer]] = {
     "Fourier": lambda arms: sf.Optimizer(
         arms,
-        sf.kernels.squared_exponential(0.2),
-        features=sf.RandomFourier(NUMBER),
-        ridge=0.01,
+        sf.Method(
+            sf.kernels.squared_exponential(0.2), features=sf.RandomFourier(NUMBER), ridge=0.01
+        ),
     ),
     "bbkb": lambda arms: sf.algorithms.bbkb(
         arms,

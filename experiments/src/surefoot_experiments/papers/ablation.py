@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from surefoot import Moment, Optimizer
+from surefoot import Method, Moment, Optimizer
 from surefoot.estimators import AdaptiveTruncation, Estimator, LeastSquares, Truncation
 from surefoot.widths import Width
 from surefoot_experiments.baselines import as_published
@@ -91,9 +91,7 @@ def estimate(
     }
     return Optimizer(
         problem.space,
-        problem.kernel,
-        estimator=estimators[estimator],
-        width=choices[width],
+        Method(problem.kernel, estimator=estimators[estimator], width=choices[width]),
         seed=seed,
     )
 

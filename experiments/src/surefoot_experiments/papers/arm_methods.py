@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from surefoot import Optimizer, widths
+from surefoot import Method, Optimizer, widths
 from surefoot.algorithms import gp_ucb, robust_ucb
 from surefoot.estimators import LeastSquares
 from surefoot_experiments.baselines import MedianOfMeans
@@ -62,7 +62,9 @@ def gaussian(
     width = widths.srinivas(scale=0.5)
     if estimator is LeastSquares:
         return gp_ucb(problem.space, problem.kernel, width=width, seed=seed)
-    return Optimizer(problem.space, problem.kernel, estimator=estimator(), width=width, seed=seed)
+    return Optimizer(
+        problem.space, Method(problem.kernel, estimator=estimator(), width=width), seed=seed
+    )
 
 
 def robust(problem: ArmProblem, rounds: int, seed: int) -> Optimizer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
-from surefoot import Moment, Nystrom, Optimizer, QuadratureFourier, widths
+from surefoot import Method, Moment, Nystrom, Optimizer, QuadratureFourier, widths
 from surefoot.algorithms import tgp_ucb
 from surefoot.estimators import AdaptiveTruncation
 from surefoot.features import Exact, Features, LeverageSampling
@@ -154,13 +154,15 @@ class ATA:
         }
         return Optimizer(
             problem.space,
-            problem.kernel,
-            features=maps[self.features],
-            estimator=AdaptiveTruncation(
-                moment, rounds, self.threshold.delta, self.root, self.threshold.unions
+            Method(
+                problem.kernel,
+                features=maps[self.features],
+                estimator=AdaptiveTruncation(
+                    moment, rounds, self.threshold.delta, self.root, self.threshold.unions
+                ),
+                width=chosen[self.width],
+                ridge=self.ridge,
             ),
-            width=chosen[self.width],
-            ridge=self.ridge,
             seed=seed,
         )
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
-from surefoot import Optimizer, Truncation, widths
+from surefoot import Method, Optimizer, Truncation, widths
 from surefoot.features import Exact
 from surefoot_experiments.harness.claims import by_task, decided, falling, final, no_worse
 from surefoot_experiments.harness.experiment import Experiment
@@ -37,10 +37,12 @@ def narrow(problem: ArmProblem, rounds: int, seed: int) -> Optimizer:
     """TGP-UCB's estimate with the width of `robust_ucb`."""
     return Optimizer(
         problem.space,
-        problem.kernel,
-        features=Exact(),
-        estimator=Truncation(problem.moment),
-        width=widths.srinivas(scale=0.5),
+        Method(
+            problem.kernel,
+            features=Exact(),
+            estimator=Truncation(problem.moment),
+            width=widths.srinivas(scale=0.5),
+        ),
         seed=seed,
     )
 

@@ -9,7 +9,7 @@ from typing import Literal
 from matplotlib.figure import Figure
 from pandas import DataFrame
 
-from surefoot import Moment, Optimizer
+from surefoot import Method, Moment, Optimizer
 from surefoot.estimators import Estimator, LeastSquares, Truncation
 from surefoot.widths import Progress
 from surefoot_experiments.harness.departures import NOT_STATED, departures, setting
@@ -82,10 +82,7 @@ def run(trial: Trial) -> Rows:
     for name, estimator in estimators.items():
         optimizer = Optimizer(
             problem.space,
-            problem.kernel,
-            estimator=estimator,
-            width=Logarithm(),
-            ridge=CORRUPTION.ridge,
+            Method(problem.kernel, estimator=estimator, width=Logarithm(), ridge=CORRUPTION.ridge),
             seed=trial.integer(Purpose.METHOD),
         )
         kept = regrets(optimizer, problem, trial)

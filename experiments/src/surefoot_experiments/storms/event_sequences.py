@@ -163,12 +163,13 @@ class _Sequence:
                     torch.exp(-0.1 * (torch.arange(12.0)[:, None] - torch.arange(12.0)) ** 2)
                 )
             return sf.Optimizer(
-                space,
-                None if fits and not bare else GivenHyperparameters(kernel, 0.1, standardise),
-                risk=RISKS[one["risk"]]() if one["space"] in JOINT else None,
-                features=FEATURES[one["features"]](),
-                estimator=ESTIMATORS[one["estimator"]](),
-                plan=sf.acquisition.Plan(initial, repeat_until),
+                sf.Problem(space, risk=RISKS[one["risk"]]() if one["space"] in JOINT else None),
+                sf.Method(
+                    None if fits and not bare else GivenHyperparameters(kernel, 0.1, standardise),
+                    features=FEATURES[one["features"]](),
+                    estimator=ESTIMATORS[one["estimator"]](),
+                    plan=sf.acquisition.Plan(initial, repeat_until),
+                ),
                 seed=3,
             )
 

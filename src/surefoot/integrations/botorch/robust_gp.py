@@ -20,7 +20,7 @@ from torch import Tensor
 
 from surefoot._internal import checks
 from surefoot._internal.process_settings import own_settings
-from surefoot.algorithms.robust import robust_model
+from surefoot.algorithms import robust
 from surefoot.beliefs import Belief, Credible, Moments
 from surefoot.beliefs import Model as OutcomeModel
 from surefoot.hyperparameters import HyperparameterFit
@@ -42,6 +42,7 @@ from surefoot.integrations.botorch.training_data import (
     own_copy,
     warn_of_small_outcomes,
 )
+from surefoot.problem import Problem
 from surefoot.regression.observations import Observations
 from surefoot.risks import Mean
 from surefoot.spaces import Box
@@ -550,7 +551,8 @@ class RobustGP(Model, GP, FantasizeMixin):
     def _outcome_model(self, device: torch.device | str) -> OutcomeModel:
         bounds = ends(self._points) if self._own_bounds is None else self._own_bounds
         low, high = bounds.to(device, torch.float64)
-        model = robust_model(Box(low, high).to(device))
+        problem = Problem(Box(low, high)).to(device)
+        model = robust(problem).model(problem.domain)
         return model if self._rule is None else replace(model, hyperparameters=self._rule)
 
     def _observations(self, device: torch.device | str) -> list[Observations]:

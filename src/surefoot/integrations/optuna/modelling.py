@@ -97,7 +97,7 @@ class Modelling:
         from surefoot.integrations.optuna.study_belief import StudyBelief
 
         found = tracker.belief(trials)
-        by = tracker.optimizer.reporting.by
+        by = tracker.optimizer.method.reporting.by
         return StudyBelief(
             found.belief,
             tracker.encoding,
