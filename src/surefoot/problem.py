@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from surefoot._internal import checks
-from surefoot.types import InvalidInput, Objective, Outcome
+from surefoot.types import Constraint, InvalidInput, Objective, Outcome
 
 # Modules that load torch are imported where they are used: a program that declares a problem
 # starts at once.
@@ -150,6 +150,7 @@ class Problem:
         space, safe = self.space, [n for n, one in self.outcomes.items() if is_safe(one)]
         written = {
             "outcomes": self.outcomes,
+            "objectives": self.objectives,
             "risk": self.risk is not None,
             "fidelity": self.fidelity is not None,
             "guess": self.guess is not None,
@@ -157,6 +158,8 @@ class Problem:
             "safe": self.safe or safe,
         }
         found = {name: f"`{name}`" for name, is_there in written.items() if is_there}
+        if self.objectives:
+            found["objectives"] = "several objectives"
         if safe and not self.safe:
             found["safe"] = f"`outcomes[{safe[0]!r}].safe`"
         if space is None:
@@ -196,6 +199,11 @@ class Problem:
     def objectives(self) -> dict[str, Objective]:
         """The further objectives by name."""
         return {name: one for name, one in self.outcomes.items() if isinstance(one, Objective)}
+
+    @property
+    def constraints(self) -> dict[str, Constraint]:
+        """The limits by name."""
+        return {name: one for name, one in self.outcomes.items() if isinstance(one, Constraint)}
 
     def to(self, device: str | torch.device) -> Self:
         """The problem with its tensors on a device."""

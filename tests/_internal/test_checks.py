@@ -160,7 +160,7 @@ CASES: dict[str, tuple[Call, st.SearchStrategy]] = {
     ),
     "score_policy-score": (acquisition.ScorePolicy, not_policies),
     "sampler-constraints": (
-        lambda v: SurefootSampler(constraints=v),
+        lambda v: SurefootSampler(outcomes=v),
         st.sampled_from([3, "p99", {"p99": 3.0}, {1: sf.Constraint(maximum=1.0)}]),
     ),
     "box-device": (BOX.to, not_devices),

@@ -2,6 +2,7 @@
 
 import pytest
 
+from surefoot.problem import CONFLICTS
 from surefoot.tune.definition.study_file import StudyFile, StudyFileError
 from surefoot.tune.study.confirm_stage import confirm_runs
 
@@ -13,27 +14,30 @@ TABLES = {  # of each scheme
     "[objectives]": '[objectives]\nlatency = { direction = "minimize" }\n'
     'memory = { direction = "minimize" }',
 }
-LINES = {  # that write a key of a file
+LINES = {  # that write an option as a table
     "confirm": "[confirm]\nshare = 0.1",
     "repeats": "[repeats]\nmost = 2",
     "stop": "[stop]\ngain = 0.1",
     "prior": '[prior]\nfrom = "old.db"',
-    "environment": "[environment]\nload = { values = [1, 2] }",
+    "environment": '[environment]\nload = { values = [1, 2] }\n[risk]\nmeasure = "mean"',
     "fidelity": TABLES["[fidelity]"],
     "risk": '[risk]\nmeasure = "mean"',
-    "constraints.*.safe": "[constraints]\np99 = { max = 20, safe = true }",
+    "constraints": "[constraints]\np99 = { max = 20 }",
 }
-WITHIN = {  # keys of tables that every file has
-    "study.safe": "safe = true",
-    "study.direction": 'direction = "minimize"',
-    "objective.log": "log = true",
-    "objective.race": "race = true",
-    "objective.value": 'value = "p95"',
-    "objective.unit": 'unit = "ms"',
+WITHIN = {  # options and keys of tables that every file has
+    "safe": ("study.safe", "safe = true"),
+    "initial": ("study.initial", "initial = 5"),
+    "log": ("objective.log", "log = true"),
+    "race": ("objective.race", "race = true"),
+    "study.direction": ("study.direction", 'direction = "minimize"'),
+    "objective.value": ("objective.value", 'value = "p95"'),
+    "objective.unit": ("objective.unit", 'unit = "ms"'),
 }
+SCHEMES = dict(zip(("environment", "given", "fidelity", "objectives"), TABLES, strict=True))
+PAIRS = [(one, other) for one, other, _ in CONFLICTS if {one, other} <= {*LINES, *WITHIN, *SCHEMES}]
 
 
-def _text(scheme, key=""):
+def _text(scheme, *keys):
     study, objective = ["[study]", 'name = "s"', "rounds = 9"], ["[objective]"]
     variables = {
         "[environment]": " {load}",
@@ -42,11 +46,14 @@ def _text(scheme, key=""):
     }
     objective.append(f'command = "b {{x}}{variables.get(scheme, "")}"')
     if scheme != "[objectives]":
-        study.append(WITHIN["study.direction"])
-    if key in WITHIN:
-        (study if key.startswith("study.") else objective).append(WITHIN[key])
+        study.append('direction = "minimize"')
+    for one in keys:
+        if one in WITHIN:
+            key, line = WITHIN[one]
+            (study if key.startswith("study.") else objective).append(line)
     parameters = ["[parameters]", 'x = { type = "float", low = 0, high = 1 }']
-    return "\n".join([*study, *objective, *parameters, TABLES.get(scheme, ""), LINES.get(key, "")])
+    tables = [LINES[one] for one in keys if one in LINES]
+    return "\n".join([*study, *objective, *parameters, TABLES.get(scheme, ""), *tables])
 
 
 @pytest.mark.parametrize("scheme", ["", *TABLES])
@@ -57,44 +64,56 @@ def test_a_file_has_the_scheme_of_its_tables(tmp_path, scheme):
     assert (found.environment is not None) is bool(found.variables)
 
 
-@pytest.mark.parametrize("scheme", TABLES)
-def test_what_does_not_go_together_is_refused_by_its_key(tmp_path, scheme):
-    (path := tmp_path / "study.toml").write_text(_text(scheme))
-    excluded = StudyFile.load(path).scheme.excluded
-    assert excluded
-    for key, wanted in excluded.items():
-        path.write_text(_text(scheme, key))
-        with pytest.raises(StudyFileError) as error:
-            StudyFile.load(path)
-        named = str(error.value).removeprefix(f"{path}: ")
-        assert named.startswith(f"{key.replace('*', 'p99')}: ")
-        assert f" beside {scheme}, {wanted}" in named
+@pytest.mark.parametrize(("option", "other"), PAIRS)
+def test_what_does_not_go_together_is_refused_by_its_key(tmp_path, option, other):
+    scheme = SCHEMES.get(other, "")
+    (path := tmp_path / "study.toml").write_text(_text(scheme, option, *[other] * (not scheme)))
+    (why,) = (why for one, two, why in CONFLICTS if (one, two) == (option, other))
+    with pytest.raises(StudyFileError) as error:
+        StudyFile.load(path)
+    key = WITHIN[option][0] if option in WITHIN else option
+    assert str(error.value).startswith(f"{path}: {key}: ")
+    beside = scheme or (WITHIN[other][0] if other in WITHIN else other)
+    assert f" beside {beside}, {why}" in str(error.value)
+
+
+def test_a_safe_limit_counts_as_safe(tmp_path):
+    text = _text("[fidelity]") + "\n[constraints]\np99 = { max = 20, safe = true }"
+    (path := tmp_path / "study.toml").write_text(text)
+    with pytest.raises(StudyFileError, match=r"constraints\.p99\.safe: true beside \[fidelity\]"):
+        StudyFile.load(path)
+
+
+@pytest.mark.parametrize("key", ["study.direction", "objective.value", "objective.unit", "log"])
+def test_what_is_of_one_objective_is_refused_beside_several(tmp_path, key):
+    (path := tmp_path / "study.toml").write_text(_text("[objectives]", key))
+    with pytest.raises(StudyFileError, match=f"{WITHIN[key][0]}: given beside \\[objectives\\]"):
+        StudyFile.load(path)
 
 
 @pytest.mark.parametrize("scheme", ["", *TABLES])
 def test_nothing_is_measured_again_where_that_cannot_be_asked_for(tmp_path, scheme):
     (path := tmp_path / "study.toml").write_text(_text(scheme))
     study_file = StudyFile.load(path)
-    assert study_file.scheme.is_replayed is ("confirm" not in study_file.scheme.excluded)
+    beside = [one.other for one in CONFLICTS if one.option == "confirm"]
+    assert study_file.scheme.is_replayed is (study_file.scheme.option not in beside)
     assert (confirm_runs(study_file, 60) > 0) is study_file.scheme.is_replayed
 
 
-@pytest.mark.parametrize("scheme", TABLES)
-def test_all_that_does_not_go_together_is_named_at_once(tmp_path, scheme):
-    (path := tmp_path / "study.toml").write_text(_text(scheme))
-    tables = [key for key in StudyFile.load(path).scheme.excluded if key in LINES]
-    first, *others = tables[:3]
-    path.write_text("\n".join([_text(scheme, first), *(LINES[key] for key in others)]))
+@pytest.mark.parametrize("other", SCHEMES)
+def test_all_that_does_not_go_together_is_named_at_once(tmp_path, other):
+    tables = [one for one, two, _ in CONFLICTS if two == other and one in LINES]
+    first, *others = [one for one in tables if one in ("confirm", "repeats", "stop")]
+    (path := tmp_path / "study.toml").write_text(_text(SCHEMES[other], first, *others))
     with pytest.raises(StudyFileError) as error:
         StudyFile.load(path)
     assert str(error.value).startswith(f"{path}: {first}")
-    if others:
-        named = ", ".join(key.replace("*", "p99") for key in others)
-        assert str(error.value).endswith(f"(and so {'are' if others[1:] else 'is'} {named})")
+    verb = "are" if others[1:] else "is"
+    assert str(error.value).endswith(f"(and so {verb} {', '.join(others)})")
 
 
 @pytest.mark.parametrize(
-    "key", ["confirm", "repeats", "stop", "prior", "study.safe", "objective.log"]
+    "key", ["confirm", "repeats", "stop", "prior", "safe", "initial", "log", "race", "constraints"]
 )
 def test_what_some_schemes_exclude_goes_with_a_single_value(tmp_path, key):
     (path := tmp_path / "study.toml").write_text(_text("", key))

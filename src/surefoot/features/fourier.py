@@ -242,7 +242,8 @@ class RandomFourier:
     Example:
         >>> import surefoot as sf
         >>> space, kernel = sf.Box([0.0], [1.0]), sf.kernels.matern(2.5, 0.3)
-        >>> optimizer = sf.Optimizer(space, sf.Method(kernel, features=sf.RandomFourier(64, seed=1)))
+        >>> features = sf.RandomFourier(64, seed=1)
+        >>> optimizer = sf.Optimizer(space, sf.Method(kernel, features=features))
         >>> optimizer.tell([0.5], 1.0).dimension
         64
     """

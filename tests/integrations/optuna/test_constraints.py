@@ -62,7 +62,7 @@ class TestUnmeasured:
     """A declared constraint of which no trial has a value yet."""
 
     def test_of_it_nothing_is_known(self, values: float | None) -> None:
-        study = of_measured(dict.fromkeys(np.linspace(0.0, 1.0, 8), values), constraints=DECLARED)
+        study = of_measured(dict.fromkeys(np.linspace(0.0, 1.0, 8), values), outcomes=DECLARED)
         belief = study.sampler.belief(study)
         with pytest.warns(UserWarning, match="later has no measurement yet"):
             best = belief.recommend()
@@ -72,7 +72,7 @@ class TestUnmeasured:
         assert belief.belief.constraints.unmeasured == ("later",)
 
     def test_the_search_goes_on(self, values: float | None) -> None:
-        study = of_measured(dict.fromkeys(np.linspace(0.0, 1.0, 4), values), constraints=DECLARED)
+        study = of_measured(dict.fromkeys(np.linspace(0.0, 1.0, 4), values), outcomes=DECLARED)
         study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), 3)
         assert len(study.trials) == 7
 
@@ -269,7 +269,7 @@ class TestFunction:
 @pytest.mark.slow
 @pytest.mark.parametrize("recorded", [{"P": 0.2}, {"p": math.nan}, {"p": "high"}, "x", [1]])
 def test_constraints_of_which_none_can_be_used_give_a_warning(recorded: object) -> None:
-    sampler = SurefootSampler(seed=0, constraints={"p": sf.Constraint(maximum=0.5)})
+    sampler = SurefootSampler(seed=0, outcomes={"p": sf.Constraint(maximum=0.5)})
     study = optuna.create_study(sampler=sampler)
     trial = create_trial(
         params={"x": 0.5}, distributions=LINE, value=1.0, user_attrs={"constraints": recorded}
@@ -280,7 +280,7 @@ def test_constraints_of_which_none_can_be_used_give_a_warning(recorded: object) 
 
 
 def test_constraints_that_can_be_used_give_no_warning() -> None:
-    sampler = SurefootSampler(seed=0, constraints={"p": sf.Constraint(maximum=0.5)})
+    sampler = SurefootSampler(seed=0, outcomes={"p": sf.Constraint(maximum=0.5)})
     study = optuna.create_study(sampler=sampler)
     for recorded in ({"p": 0.2}, {"p": 0.2, "other": 3.0}):
         trial = create_trial(

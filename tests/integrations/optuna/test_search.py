@@ -1,24 +1,13 @@
 """Tests of `surefoot.integrations.optuna.search`."""
 
+from dataclasses import replace
+
 import optuna
 import pytest
 
 import surefoot as sf
 from surefoot.integrations.optuna import StudyEnvironment, SurefootSampler
-from surefoot.integrations.optuna.search import (
-    _FOR_ONE_VALUE,
-    AtLevel,
-    InEnvironment,
-    Search,
-)
-
-SUBJECTS = {
-    InEnvironment: {
-        "environment": StudyEnvironment("z", sf.FiniteEnvironment([0.0, 1.0])),
-        "risk": sf.Mean(),
-    },
-    AtLevel: {"fidelity": {"seconds": sf.Fidelity([5, 30], cost=[5, 30])}},
-}
+from surefoot.problem import CONFLICTS
 
 
 def _older():
@@ -27,35 +16,40 @@ def _older():
     return study
 
 
-ARGUMENTS = {
+ARGUMENTS = {  # of each option of the table of conflicts that a sampler has
     "log": lambda: {"log": True},
     "prior": lambda: {"prior": _older()},
     "repeats": lambda: {"repeats": 3},
     "unstable": lambda: {"unstable": 0.2},
     "safe": lambda: {"safe": True},
-    "guess": lambda: {"guess": {"x": 0.1}},
-    "constraints['p99'].safe": lambda: {"constraints": {"p99": sf.Constraint(2.0, safe=True)}},
-    "environment": lambda: SUBJECTS[InEnvironment],
-    "fidelity": lambda: SUBJECTS[AtLevel],
+    "initial": lambda: {"initial": 5},
+    "environment": lambda: {
+        "environment": StudyEnvironment("z", sf.FiniteEnvironment([0.0, 1.0])),
+        "risk": sf.Mean(),
+    },
+    "fidelity": lambda: {"fidelity": {"seconds": sf.Fidelity([5, 30], cost=[5, 30])}},
+    "objectives": lambda: {"outcomes": {"cost": sf.Objective(maximise=False)}},
 }
-EXCLUDED = [
-    (subject, name)
-    for subject in SUBJECTS
-    for name in [*subject.excluded, "constraints['p99'].safe"]
-]
+PAIRS = [one for one in CONFLICTS if {one.option, one.other} <= {*ARGUMENTS}]
 
 
-@pytest.mark.parametrize(("subject", "name"), EXCLUDED, ids=str)
-def test_what_does_not_go_together_is_refused_by_its_name(subject, name):
-    why = subject.excluded["safe" if name.endswith("safe") else name]
+@pytest.mark.parametrize(("option", "other", "why"), PAIRS)
+def test_what_does_not_go_together_is_refused_by_its_name(option, other, why):
     with pytest.raises(sf.InvalidInput) as error:
-        SurefootSampler(**SUBJECTS[subject], **ARGUMENTS[name]())
-    told = f"`{name}` came with an `{subject.name}`, {why}: leave one of them out."
-    assert str(error.value) == told
-    assert isinstance(SurefootSampler(**ARGUMENTS[name]())._search, Search)
+        SurefootSampler(**ARGUMENTS[option](), **ARGUMENTS[other]())
+    beside = "several objectives" if other == "objectives" else f"`{other}`"
+    assert str(error.value) == f"`{option}` came with {beside}, {why}: leave one of them out."
+    for alone in (option, other):
+        SurefootSampler(**ARGUMENTS[alone]())
 
 
-@pytest.mark.parametrize("name", _FOR_ONE_VALUE)
+def test_a_safe_limit_counts_as_safe():
+    limits = {"outcomes": {"p99": sf.Constraint(2.0, safe=True)}}
+    with pytest.raises(sf.InvalidInput, match=r"`outcomes\['p99'\].safe` came with `fidelity`"):
+        SurefootSampler(**limits, **ARGUMENTS["fidelity"]())
+
+
+@pytest.mark.parametrize("name", [one.option for one in PAIRS if one.other == "objectives"])
 def test_a_study_of_several_objectives_is_refused_before_it_is_sampled(name):
     sampler = SurefootSampler(**ARGUMENTS[name]())
     study = optuna.create_study(directions=["minimize", "minimize"], sampler=sampler)
@@ -64,6 +58,18 @@ def test_a_study_of_several_objectives_is_refused_before_it_is_sampled(name):
     assert study.trials[0].state == optuna.trial.TrialState.FAIL
 
 
-def test_an_environment_and_a_fidelity_are_refused_together():
-    with pytest.raises(sf.InvalidInput, match="`fidelity` came with an `environment`"):
-        SurefootSampler(**SUBJECTS[InEnvironment], **SUBJECTS[AtLevel])
+def test_a_method_of_the_users_own_chooses_and_predicts():
+    seen = []
+
+    def method(problem, **options):
+        seen.append(options["initial"])
+        corner = lambda belief, generator: lambda points: -points.sum(-1)  # noqa: E731
+        wide = sf.widths.constant(7.0)
+        return replace(sf.algorithms.robust(problem, **options), policy=corner, width=wide)
+
+    sampler = SurefootSampler(seed=0, initial=2, method=method)
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(lambda t: t.suggest_float("x", 0, 1) + t.suggest_float("y", 0, 1), n_trials=4)
+    assert study.trials[-1].params == pytest.approx({"x": 0.0, "y": 0.0}, abs=1e-6)
+    assert {*seen} == {2}
+    assert sampler._tracker.optimizer.width == 7.0

@@ -64,7 +64,7 @@ def _runs(trial: Trial) -> Iterator[dict[str, object]]:
     start = safe_start(problem, np.random.default_rng([trial.index, 7]))
     for safe in (False, True):
         limits = {n: Constraint(maximum=one, safe=safe) for n, one in problem.limits.items()}
-        study = Study(problem.space, SurefootSampler(seed=trial.index, constraints=limits))
+        study = Study(problem.space, SurefootSampler(seed=trial.index, outcomes=limits))
         study.study.enqueue_trial(start)
         beyond = 0
         with warnings.catch_warnings():

@@ -89,7 +89,7 @@ class Modelling:
         """What a finished trial must have."""
         if self.search.log:
             return "a finite value above 0: leave out `log=True`"
-        named = "" if self.search.subject.environment is None else f" and its {ENVIRONMENT!r}"
+        named = "" if self.search.environment is None else f" and its {ENVIRONMENT!r}"
         return f"a finite value{named}"
 
     def _belief_of(self, tracker: StudyTracker, trials: Sequence[FrozenTrial]) -> StudyBelief:
@@ -104,8 +104,8 @@ class Modelling:
             found.numbers,
             found.configuration,
             by,
-            self.search.subject.predicted,
-            declared=self.search.objectives,
+            self.search.predicted,
+            declared=self.search.problem.objectives,
         )
 
     def _branch_models(

@@ -28,11 +28,12 @@ from surefoot.integrations.optuna.endings import write_failure, write_start
 from surefoot.integrations.optuna.modelling import Modelling
 from surefoot.integrations.optuna.objectives import column_names, of_objective
 from surefoot.integrations.optuna.reservation import write_reservation
-from surefoot.integrations.optuna.search import Search, Subject, subject_of
+from surefoot.integrations.optuna.search import Search, named_conditions
 from surefoot.integrations.optuna.search_space import SearchSpace
-from surefoot.integrations.optuna.study_space import StudySpace, study_space
+from surefoot.integrations.optuna.study_space import study_space
 from surefoot.parameters import ParameterConstraint
-from surefoot.types import Constraint, InvalidInput, NotReady, Objective
+from surefoot.problem import Problem
+from surefoot.types import InvalidInput, NotReady, Objective, Outcome
 
 # Modules that load torch are imported where they are used: a program that imports the sampler
 # starts at once.
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from surefoot.integrations.optuna.environment import StudyEnvironment
     from surefoot.integrations.optuna.study_belief import StudyBelief
     from surefoot.integrations.optuna.tracker import Part, StudyTracker
+    from surefoot.optimizer import Method
     from surefoot.risks import Risk
     from surefoot.spaces import Fidelity
 
@@ -87,10 +89,10 @@ class SurefootSampler(BaseSampler):
             measurement of that level, whether it is pruned then or not; all else is of the
             highest, which is what is recommended and predicted.
         device: torch device of the model, tried at once unless it is "cpu".
-        constraints: Limits of quantities that a trial records in its user attribute
-            `CONSTRAINTS`, values by name; those of `trial.set_constraint` need no declaration.
-        objectives: Further objectives that a trial records in its user attribute `CONSTRAINTS`,
-            beside its value: a search for a Pareto front in a study with one direction.
+        outcomes: Quantities beside the value that a trial records in its user attribute
+            `CONSTRAINTS`, by name: a `Constraint` (those of `trial.set_constraint` need no
+            declaration); an `Objective`, for a search for a Pareto front in a study with one
+            direction; or one that is only `Watched`.
         log: Whether the logarithm of the values is modelled, for values that are positive and
             whose noise is proportional to them; predictions are medians in their units then.
         repeats: Measurements of one configuration at most: above 1, the best known one is measured
@@ -125,7 +127,11 @@ class SurefootSampler(BaseSampler):
             or a fidelity.
         safe: Whether no trial is sampled that may fail, from trials that have finished outward, as
             far as a probability of 0.95 allows. Limits are kept to by
-            `Constraint(..., safe=True)` among the `constraints`.
+            `Constraint(..., safe=True)` among the `outcomes`.
+        method: Function of a `Problem`, and of options of `surefoot.algorithms.robust` by name,
+            that returns the `Method` by which trials are chosen and predicted; by default `robust`
+            itself. With `dataclasses.replace(robust(problem, **options), policy=...)` a policy or
+            an acquisition function of yours chooses.
         unknown: Arguments of other names, which are refused.
 
     Raises:
@@ -152,8 +158,7 @@ class SurefootSampler(BaseSampler):
         risk: Risk | None = None,
         fidelity: Mapping[str, Fidelity] | None = None,
         device: str | torch.device = "cpu",
-        constraints: Mapping[str, Constraint] | None = None,
-        objectives: Mapping[str, Objective] | None = None,
+        outcomes: Mapping[str, Outcome] | None = None,
         log: bool = False,
         repeats: int = 1,
         unstable: float | None = None,
@@ -164,6 +169,7 @@ class SurefootSampler(BaseSampler):
         guess: Mapping[str, Any] | None = None,
         prior: Study | OlderStudy | None = None,
         safe: bool = False,
+        method: Callable[..., Method] | None = None,
         **unknown: Never,
     ) -> None:
         if unknown:
@@ -175,23 +181,19 @@ class SurefootSampler(BaseSampler):
         if seed is not None:
             checks.count("seed", seed, least=0)
         self._space = study_space(search_space, require)
-        subject = subject_of(environment, risk, fidelity)
-        _check_names(subject, self._space)
-        self._search = Search(
-            subject,
-            initial,
-            device,
-            constraints or {},
-            objectives or {},
-            log,
-            effects,
-            estimand,
-            repeats,
-            unstable,
-            {} if guess is None else guess,
-            None if prior is None else OlderStudy.of(prior),
-            safe,
+        named = named_conditions(environment, risk, fidelity)
+        problem = Problem(
+            outcomes={} if outcomes is None else outcomes,
+            risk=risk,
+            fidelity=None if fidelity is None else next(iter(fidelity.values())),
+            guess=guess or None,
+            prior=None if prior is None else OlderStudy.of(prior),
+            safe=safe,
         )
+        self._search = Search(
+            problem, named, method, initial, device, log, effects, estimand, repeats, unstable
+        )
+        self._check_names()
         self._space.check_guess(guess or {})
         if constraints_func is not None:
             if not callable(constraints_func):
@@ -212,15 +214,24 @@ class SurefootSampler(BaseSampler):
         self._probed: tuple[int, str] | None = None  # trial and parameter that may be fixed outside
         self._lock = Lock()
 
+    def _check_names(self) -> None:
+        """Refuse a variable of the environment that is a parameter, too."""
+        both = {*self._space.names} & ({*self.environment.names} if self.environment else set())
+        if both:
+            raise InvalidInput(
+                f"{min(both)!r} is a variable of the environment and in `search_space`, expected "
+                "different names."
+            )
+
     @property
     def environment(self) -> StudyEnvironment | None:
         """The environment that each trial records, None where there is none."""
-        return self._search.subject.environment
+        return self._search.environment
 
     @property
     def objectives(self) -> Mapping[str, Objective]:
         """Further objectives that a trial records beside its value, by name."""
-        return self._search.objectives
+        return self._search.problem.objectives
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_drawn_in": None}
@@ -396,7 +407,7 @@ class SurefootSampler(BaseSampler):
                 params = self._propose(study, trial, tracker, part)
                 if param_name in params and _includes(param_distribution, params[param_name]):
                     return params[param_name]
-        if self._search.is_safe:
+        if self._search.problem.is_safe:
             with self._failing(study, trial):
                 raise NotReady(
                     f"parameter {param_name!r} would be random, which is not safe: pass its "
@@ -430,10 +441,11 @@ class SurefootSampler(BaseSampler):
             from surefoot.integrations.optuna.constraints import write_constraints
 
             write_constraints(study, trial, self._constraints_func(trial))
-        if self._search.constraints and state in (TrialState.COMPLETE, TrialState.PRUNED):
+        limits = self._search.problem.constraints
+        if limits and state in (TrialState.COMPLETE, TrialState.PRUNED):
             from surefoot.integrations.optuna.constraints import write_limits
 
-            write_limits(study, trial, self._search.constraints)
+            write_limits(study, trial, limits)
         if state == TrialState.FAIL:
             write_failure(study, trial)
 
@@ -621,14 +633,3 @@ def _given(trial: FrozenTrial) -> Mapping[str, Any]:
 
 def _includes(distribution: BaseDistribution, value: Any) -> bool:
     return distribution._contains(distribution.to_internal_repr(value))
-
-
-def _check_names(subject: Subject, space: StudySpace) -> None:
-    """Refuse a variable of the environment that is a parameter, too."""
-    environment = subject.environment
-    both = set() if environment is None else {*space.names} & {*environment.names}
-    if both:
-        raise InvalidInput(
-            f"{min(both)!r} is a variable of the environment and in `search_space`, expected "
-            "different names."
-        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import keyword
 import re
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from pydantic import Field, model_validator
 from surefoot.integrations.optuna import SearchSpace
 from surefoot.integrations.optuna.search_space import InvalidSpace
 from surefoot.parameters.parameter import InvalidConstraint
+from surefoot.problem import conflicts_of
 from surefoot.tune.definition.environment import EnvironmentSection
 from surefoot.tune.definition.fidelity import FidelitySection
 from surefoot.tune.definition.parameters import Parameter
@@ -40,6 +42,19 @@ from surefoot.tune.definition.section import InvalidKey, Section
 from surefoot.tune.plain_text import shown
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+_TABLES = (
+    *("environment", "fidelity", "objectives", "risk", "constraints"),
+    *("confirm", "repeats", "stop", "prior"),
+)
+_KEYS = {  # of the options that may not go together
+    **{name: (name,) for name in _TABLES},
+    "log": ("objective.log",),
+    "race": ("objective.race",),
+    "safe": ("study.safe", "constraints.*.safe"),
+    "initial": ("study.initial",),
+}
+_ABSENT: tuple[Any, ...] = (None, False, {})
+_OF_ONE = ("study.direction", "objective.value", "objective.unit", "objective.log")
 _LINES = {  # tables that say nothing without a line
     "parameters": "parameter",
     "objectives": "objective",
@@ -103,15 +118,6 @@ class Contents(Section):
         self._check_objectives()
         self._check_defaults(self._checked_space())
         self._check_scheme()
-        if self.objective.race and self.constraints:
-            raise InvalidKey("objective.race", "true beside [constraints], expected one of the two")
-        safe = [key for key, one in self._at("study.safe", "constraints.*.safe") if one]
-        if safe and self.study.initial is not None:
-            raise InvalidKey(
-                "study.initial",
-                f"given beside {safe[0]} = true, where the search begins around the defaults; "
-                "expected one of the two",
-            )
         scheme = self.scheme
         variables, given, table = scheme.variables, scheme.given, scheme.home
         for name in self.parameters:
@@ -163,34 +169,41 @@ class Contents(Section):
             return over_environment(direction, self.environment, self.risk)
         return Scheme(direction)
 
-    def _at(self, *keys: str) -> Iterator[tuple[str, Any]]:
-        """Contents of the file at some keys, each of which may be one of every line of a table."""
-        for key in keys:
-            table, _, name = key.partition(".")
-            part = getattr(self, table)
-            if name.startswith("*."):
-                last = name.removeprefix("*.")
-                yield from ((f"{table}.{n}.{last}", getattr(one, last)) for n, one in part.items())
-            elif not name:
-                yield key, part
-            elif name in part.model_fields_set:
-                yield key, getattr(part, name)
+    @property
+    def _options(self) -> dict[str, tuple[str, Any]]:
+        """Key and value of each option that is there, by its name in the table of conflicts."""
+        return {
+            name: found[0]
+            for name, keys in _KEYS.items()
+            if (found := [one for key in keys for one in self._at(key) if one[1] not in _ABSENT])
+        }
+
+    def _at(self, key: str) -> Iterator[tuple[str, Any]]:
+        """Contents of the file at a key, which may be one of every line of a table."""
+        table, _, name = key.partition(".")
+        part = getattr(self, table)
+        if name.startswith("*."):
+            last = name.removeprefix("*.")
+            yield from ((f"{table}.{n}.{last}", getattr(one, last)) for n, one in part.items())
+        elif not name:
+            yield key, part
+        elif name in part.model_fields_set:
+            yield key, getattr(part, name)
 
     def _check_scheme(self) -> None:
-        """Raise `InvalidKey` for what does not go together with the measurement scheme."""
-        refused = [
-            (found, value, wanted)
-            for key, wanted in self.scheme.excluded.items()
-            for found, value in self._at(key)
-            if value is not None and value is not False
-        ]
-        if refused:
-            found, value, wanted = refused[0]
+        """Raise `InvalidKey` for what does not go together."""
+        options, scheme = self._options, self.scheme
+        if scheme.given:
+            options["given"] = options.pop("environment")
+        for first in conflicts_of(options):
+            others = [one.option for one in conflicts_of(options) if one.other == first.other]
+            found, value = options[first.option]
             state = "true" if value is True else "given"
-            others = [other for other, _, _ in refused[1:]]
-            verb = "is" if len(others) == 1 else "are"
-            also = f" (and so {verb} {', '.join(others)})" if others else ""
-            raise InvalidKey(found, f"{state} beside {self.scheme.table}, {wanted}{also}")
+            beside = scheme.table if first.other == scheme.option else options[first.other][0]
+            also = [options[one][0] for one in others if one != first.option]
+            verb = "is" if len(also) == 1 else "are"
+            end = f" (and so {verb} {', '.join(also)})" if also else ""
+            raise InvalidKey(found, f"{state} beside {beside}, {first.why}{end}")
         if self.risk is not None and self.environment is None:
             raise InvalidKey(
                 "environment",
@@ -216,6 +229,10 @@ class Contents(Section):
                     f"missing; expected {wanted} (or a table [objectives] with several)",
                 )
             return
+        for found, value in itertools.chain(*map(self._at, _OF_ONE)):
+            if value not in _ABSENT:
+                what = f"given beside [objectives], each of which has its own; expected no {found}"
+                raise InvalidKey(found, what)
         if len(self.objectives) == 1:
             raise InvalidKey(
                 "objectives",

@@ -20,23 +20,6 @@ from surefoot.types import Objective
 if TYPE_CHECKING:
     from surefoot.integrations.optuna import StudyEnvironment
 
-_ONE_OF = "expected one of the two"
-_FOR_VALUES = dict.fromkeys(("confirm", "repeats", "stop"), f"{_ONE_OF}: it is for values")
-_FOR_ONE_VALUE = dict.fromkeys(
-    ("environment", "fidelity", "confirm", "repeats", "prior", "stop"),
-    f"{_ONE_OF}: it is for one value",
-)
-_SURE_LIMITS = dict.fromkeys(
-    ("study.safe", "constraints.*.safe"), "under which a limit is broken by chance"
-)
-_VARYING = {
-    **_FOR_VALUES,
-    **_SURE_LIMITS,
-    "objective.race": _ONE_OF,
-}
-"""What needs measurements of a configuration that are alike."""
-_IN_EACH = "expected it there for each of them"
-
 
 @dataclass(frozen=True)
 class Scheme:
@@ -44,9 +27,8 @@ class Scheme:
 
     Args:
         goal: What is optimised, in words.
+        option: Name of it in the table of what does not go together, empty where it is none.
         table: Where the study file asks for it.
-        excluded: Keys of the study file that do not go together with it, and what is expected
-            instead.
         is_replayed: Whether a known configuration is measured again, under the same conditions,
             since one is recommended for all.
         home: Table of the study file that has its variables.
@@ -63,8 +45,8 @@ class Scheme:
     """
 
     goal: str
+    option: str = ""
     table: str = ""
-    excluded: Mapping[str, str] = field(default_factory=dict)
     is_replayed: bool = True
     home: str = "environment"
     variables: Mapping[str, Variable] = field(default_factory=dict)
@@ -90,11 +72,10 @@ class Scheme:
 
 def under_given(direction: str, section: EnvironmentSection) -> Scheme:
     """A trial measures its configuration under values that are known before the choice."""
-    no_risk = "expected none: a value that is known before the choice has no risk"
     return Scheme(
         direction,
+        "given",
         "environment.control = 'given'",
-        {"risk": no_risk, **_VARYING},
         is_replayed=False,
         given=section.given,
     )
@@ -103,11 +84,10 @@ def under_given(direction: str, section: EnvironmentSection) -> Scheme:
 def over_environment(direction: str, section: EnvironmentSection, measure: RiskSection) -> Scheme:
     """A trial measures its configuration in an environment, over which a risk is optimised."""
     risk, tables = measure.describe(direction), {"environment": section, "risk": measure}
-    of_values = "expected false: the risk is of values"
     return Scheme(
         f"{direction} the {risk.name} over {', '.join(section.variables)}",
+        "environment",
         "[environment]",
-        {"prior": _ONE_OF, "objective.log": of_values, **_VARYING},
         is_replayed=False,
         variables=section.variables,
         observed=section.observed,
@@ -124,11 +104,10 @@ def over_environment(direction: str, section: EnvironmentSection, measure: RiskS
 def at_levels(direction: str, section: FidelitySection) -> Scheme:
     """A trial measures its configuration at a level of fidelity that it chooses."""
     (name, levels), risk = section.quantity, section.describe()
-    no_risk = "expected none: what counts is the value at the highest level"
     return Scheme(
         f"{direction} the {risk.name}",
+        "fidelity",
         "[fidelity]",
-        {"environment": _ONE_OF, "risk": no_risk, "prior": _ONE_OF, **_VARYING},
         is_replayed=False,
         home="fidelity",
         variables={name: DiscreteVariable(values=levels.levels)},
@@ -144,15 +123,9 @@ def of_several(named: Mapping[str, ObjectivesSection]) -> Scheme:
     """A trial measures several objectives, of which the Pareto front is sought."""
     return Scheme(
         ", ".join(f"{one.direction} {name}" for name, one in named.items()),
+        "objectives",
         "[objectives]",
-        {
-            "study.direction": "each of which has its own direction",
-            **dict.fromkeys(("objective.value", "objective.unit"), _IN_EACH),
-            **dict.fromkeys(("objective.log", "objective.race"), "expected none"),
-            **_FOR_ONE_VALUE,
-        },
         is_replayed=False,
         objectives=named,
         definition={"objectives": {name: one.direction for name, one in named.items()}},
-        arguments=lambda scheme: {"objectives": scheme.further},
     )

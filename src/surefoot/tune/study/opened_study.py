@@ -314,7 +314,7 @@ def _default_sampler(
         seed=seed,
         search_space=study_file.space,
         initial=study_file.study.initial,
-        constraints=study_file.constraints,
+        outcomes={**study_file.constraints, **study_file.scheme.further},
         log=log or study_file.objective.log,
         effects=study_file.objective.effects,
         estimand=study_file.objective.estimand,

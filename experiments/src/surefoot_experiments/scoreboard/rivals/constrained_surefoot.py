@@ -18,7 +18,7 @@ class ConstrainedSurefoot(Study):
 
     def __init__(self, space: Space, seed: int, limits: Mapping[str, float]) -> None:
         constraints = {name: Constraint(maximum=limit) for name, limit in limits.items()}
-        super().__init__(space, SurefootSampler(seed=seed, constraints=constraints))
+        super().__init__(space, SurefootSampler(seed=seed, outcomes=constraints))
 
     def tell(self, point: Point, value: float, **others: float) -> None:
         """Complete the trial, with its constraints as a user attribute."""
