@@ -24,6 +24,7 @@ PUBLIC = [
     "optimizer",
     "parameters",
     "plot",
+    "problem",
     "risks",
     "spaces",
     "tails",

@@ -27,7 +27,7 @@ class Conflict(NamedTuple):
     why: str
 
 
-_ONE_OF = "expected one of them"
+_ONE_OF = "expected one of the two"
 _ALIKE = "where no two measurements of a configuration are alike"
 _CHANCE = "where a limit is broken by chance"
 _ONE_VALUE = "expected a single objective"
@@ -57,7 +57,7 @@ CONFLICTS = (
         for option in ("environment", "fidelity", "confirm", "repeats", "prior", "stop", "race")
     ),
     Conflict("race", "constraints", _ONE_OF),
-    Conflict("initial", "safe", "where the search begins around what was measured first"),
+    Conflict("initial", "safe", "where the search begins around the defaults"),
     Conflict("prior", "kernel", "which is not learned"),
     Conflict("prior", "noisy improvement", "which draws functions of its own"),
     Conflict("prior", "arms", "expected a `Box`"),
@@ -179,9 +179,10 @@ class Problem:
     @cached_property
     def domain(self) -> Space | Joint:
         """Where measurements are taken: designs, each at a level where there are some."""
-        if self.space is None:
-            raise InvalidInput("the `Problem` has no `space`, expected one: pass it.")
-        return self.space if self.fidelity is None else self.fidelity.of(self.space)
+        from surefoot.spaces.joint import checked_space
+
+        space = checked_space(self.space)
+        return space if self.fidelity is None else self.fidelity.of(space)  # type: ignore[arg-type]
 
     @property
     def risk_of_domain(self) -> Risk | None:
@@ -207,7 +208,9 @@ class Problem:
 
     def to(self, device: str | torch.device) -> Self:
         """The problem with its tensors on a device."""
-        return replace(self, space=self.space.to(checks.device(device)))
+        from surefoot.spaces.joint import checked_space
+
+        return replace(self, space=checked_space(self.space).to(checks.device(device)))
 
 
 def is_safe(outcome: Outcome) -> bool:

@@ -65,9 +65,13 @@ class TestDistributionsWithoutADensity:
     def test_none_is_needed_for_the_worst_case(self) -> None:
         drive(algorithms.stable_opt(*self.parts()), 4)
 
+    def composed(self) -> sf.Optimizer:
+        joint, kernel = self.parts()
+        return sf.Optimizer(sf.Problem(joint, risk=sf.Mean()), sf.Method(kernel))
+
     def test_an_optimiser_of_parts_hears_which_policy_needs_none(self) -> None:
         named = r'NoDensity has no `log_prob`.*ScorePolicy\(lacing="unif"\)'
-        refused(named, lambda: sf.Optimizer(sf.Problem(*self.parts(), risk=sf.Mean())))
+        refused(named, lambda: self.composed())
 
     def test_none_is_needed_where_the_world_draws(self) -> None:
         drive(v_ucb(*self.parts(observed=True), level=0.3), 4)

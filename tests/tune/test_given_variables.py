@@ -290,7 +290,7 @@ def test_names_without_a_given_value_are_refused(write, name):
 @pytest.mark.parametrize(
     ("more", "changes", "message"),
     [
-        ('[risk]\nmeasure = "mean"', (), "risk: given beside .*known before the choice has no"),
+        ('[risk]\nmeasure = "mean"', (), "risk: given beside .*known before the choice and has no"),
         ("[repeats]\nmost = 3", (), "repeats: given beside"),
         ("[confirm]\nshare = 0.2", (), "confirm: given beside"),
         ("[stop]\ngain = 0.02", (), "stop: given beside"),

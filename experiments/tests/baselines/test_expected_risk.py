@@ -60,9 +60,9 @@ def test_the_rule_of_an_optimizer_is_used_and_saved(tmp_path: Path):
     expected = optimizer.recommend(by=rule)
     assert torch.equal(optimizer.recommend().point, expected.point)
     optimizer.save(tmp_path / "run")
-    parts = {"policy": optimizer.policy, "reporting": optimizer.reporting}
+    parts = {"policy": optimizer.policy, "reporting": optimizer.method.reporting}
     loaded = sf.Optimizer.load(tmp_path / "run", **parts)
-    assert loaded.reporting.by == rule
+    assert loaded.method.reporting.by == rule
     assert torch.equal(loaded.recommend().point, expected.point)
 
 

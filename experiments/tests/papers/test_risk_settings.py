@@ -49,7 +49,7 @@ def test_rows_are_built_from_the_settings_that_are_compared():
     assert built[PROB].policy.surrogate.points == 50
     assert built[OWN].policy == ScorePolicy()
     assert built[KG].policy == RiskKnowledgeGradient(10, 10, 10)
-    assert built[KG].reporting.by == ExpectedRisk(10, 10)
+    assert built[KG].method.reporting.by == ExpectedRisk(10, 10)
     assert built[OWN_KG].policy == RiskKnowledgeGradient(10, 10, 40)
     assert built[PROB]._history.model.width == srinivas(initial=3)
     assert built[OWN]._history.model.width == srinivas()

@@ -151,14 +151,22 @@ CALLS: dict[str, tuple[Callable[..., Any], Arguments]] = {
     ),
     "Optimizer": (
         sf.Optimizer,
+        {"problem": _arms, "method": sf.Method, "seed": lambda: 0},
+    ),
+    "Problem": (
+        sf.Problem,
+        {"space": _arms, "outcomes": dict, "risk": lambda: None, "safe": lambda: False},
+    ),
+    "Method": (
+        sf.Method,
         {
-            "space": _arms,
             "kernel": _kernel,
             "features": sf.Exact,
             "estimator": sf.Huber,
             "plan": lambda: acquisition.Plan(2),
             "reporting": lambda: acquisition.Reporting(),
-            **_COMMON,
+            "ridge": _COMMON["ridge"],
+            "width": _COMMON["width"],
         },
     ),
 }

@@ -198,12 +198,13 @@ class Contents(Section):
         for first in conflicts_of(options):
             others = [one.option for one in conflicts_of(options) if one.other == first.other]
             found, value = options[first.option]
-            state = "true" if value is True else "given"
-            beside = scheme.table if first.other == scheme.option else options[first.other][0]
+            key, other = options[first.other]
+            beside = f"{key} = true" if other is True else key
+            beside = scheme.table if first.other == scheme.option else beside
             also = [options[one][0] for one in others if one != first.option]
             verb = "is" if len(also) == 1 else "are"
             end = f" (and so {verb} {', '.join(also)})" if also else ""
-            raise InvalidKey(found, f"{state} beside {beside}, {first.why}{end}")
+            raise InvalidKey(found, f"{_state(value)} beside {beside}, {first.why}{end}")
         if self.risk is not None and self.environment is None:
             raise InvalidKey(
                 "environment",
@@ -231,8 +232,8 @@ class Contents(Section):
             return
         for found, value in itertools.chain(*map(self._at, _OF_ONE)):
             if value not in _ABSENT:
-                what = f"given beside [objectives], each of which has its own; expected no {found}"
-                raise InvalidKey(found, what)
+                each = "each of which has its own; leave it out"
+                raise InvalidKey(found, f"{_state(value)} beside [objectives], {each}")
         if len(self.objectives) == 1:
             raise InvalidKey(
                 "objectives",
@@ -302,3 +303,7 @@ class Contents(Section):
             raise InvalidKey(
                 key, "got this name, expected one that Python takes as a keyword argument"
             )
+
+
+def _state(value: Any) -> str:
+    return "true" if value is True else "given"
