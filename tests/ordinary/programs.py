@@ -67,7 +67,7 @@ def environment_of_loads():
 
 KINDS = {
     "plain": (plain, dict),
-    "constraint": (constraint, lambda: {"constraints": {"memory": sf.Constraint(maximum=1.0)}}),
+    "constraint": (constraint, lambda: {"outcomes": {"memory": sf.Constraint(maximum=1.0)}}),
     "environment": (
         environment,
         lambda: {"environment": environment_of_loads(), "risk": sf.WorstCase()},

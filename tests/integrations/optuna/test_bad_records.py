@@ -19,7 +19,7 @@ LINE = {"x": FloatDistribution(0.0, 1.0)}
 LOAD = sf.ContinuousEnvironment(truncated_normal(0.5, 0.125, low=0.25, high=0.75))
 STUDIES: dict[str, dict[str, Any]] = {
     "plain": {},
-    "limit": {"constraints": {"c": sf.Constraint(maximum=1.0)}},
+    "limit": {"outcomes": {"c": sf.Constraint(maximum=1.0)}},
     "objectives": {"objectives": {"c": sf.Objective(maximise=False)}},
     "drift": {"effects": ("worker", "drift")},
     "logarithms": {"log": True},
