@@ -20,7 +20,7 @@ LOAD = sf.ContinuousEnvironment(truncated_normal(0.5, 0.125, low=0.25, high=0.75
 STUDIES: dict[str, dict[str, Any]] = {
     "plain": {},
     "limit": {"outcomes": {"c": sf.Constraint(maximum=1.0)}},
-    "objectives": {"objectives": {"c": sf.Objective(maximise=False)}},
+    "objectives": {"outcomes": {"c": sf.Objective(maximise=False)}},
     "drift": {"effects": ("worker", "drift")},
     "logarithms": {"log": True},
     "observed": {
