@@ -103,7 +103,7 @@ def test_a_wrong_step_is_refused_in_one_line(write_study, change, message):
 
 
 def test_a_step_has_no_log_scale(write_study):
-    with pytest.raises(StudyFileError, match=r"size\.step: given together with log = true"):
+    with pytest.raises(StudyFileError, match=r"size\.step: given together with `log`"):
         StudyFile.load(write_study(("log = true", "log = true, step = 2")))
 
 

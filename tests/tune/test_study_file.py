@@ -66,10 +66,10 @@ def test_fine_steps_are_steps(write_study, step):
 
 
 WRONG = [
-    (("low = 512", "low = 70000"), "parameters.size.low: got 70000, expected less than high"),
+    (("low = 512", "low = 70000"), "parameters.size.low: got 70000, expected less than `high`"),
     (("low = 512", 'low = "a"'), "parameters.size.low: got 'a', expected a whole number"),
     (("low = 512", "low = 1.5"), "parameters.size.low: got 1.5, expected a whole number"),
-    (("low = 512", "low = 0"), "parameters.size.low: got 0, expected more than 0, since log"),
+    (("low = 512", "low = 0"), "parameters.size.low: got 0, expected more than 0, since `log`"),
     (("low = 512,", ""), "parameters.size.low: missing; expected a whole number"),
     (("high = 65536", "hihg = 65536"), "parameters.size.hihg: unknown key; did you mean `high`?"),
     (("low = 0, high = 1 ", "low = inf, high = 1 "), "parameters.share.low: got inf, expected a f"),

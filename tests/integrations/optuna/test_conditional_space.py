@@ -10,10 +10,11 @@ import torch
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import Trial
 
-from surefoot.integrations.optuna import SearchSpace, SurefootSampler
+from support.study_spaces import search_space_of
+from surefoot.integrations.optuna import SurefootSampler
 from surefoot.integrations.optuna.encoding import Encoding
 
-SPACE = SearchSpace(
+SPACE = search_space_of(
     {
         "depth": FloatDistribution(0.0, 1.0),
         "journal": CategoricalDistribution(["OFF", "WAL"]),
@@ -52,7 +53,7 @@ def test_values_of_inactive_parameters_do_not_count_and_missing_active_ones_do()
 
 
 def test_an_inner_special_value_is_no_value_of_the_scale():
-    encoding = Encoding.of(SearchSpace({"n": IntDistribution(0, 4)}, special={"n": [2]}))
+    encoding = Encoding.of(search_space_of({"n": IntDistribution(0, 4)}, special={"n": [2]}))
     box = encoding.box
     drawn = [encoding.decode(p)["n"] for p in box.sample(128, torch.Generator().manual_seed(0))]
     assert set(drawn) == {0, 1, 2, 3, 4}
@@ -62,7 +63,7 @@ def test_an_inner_special_value_is_no_value_of_the_scale():
     assert {kinds[n] for n in (0, 1, 3, 4)} == {(1.0, 0.0)}
 
 
-def _study(seed: int, space: SearchSpace, objective, rounds: int) -> dict:
+def _study(seed: int, space, objective, rounds: int) -> dict:
     noise = random.Random(seed)
     sampler = SurefootSampler(seed=seed, search_space=space)
     study = optuna.create_study(sampler=sampler)
@@ -75,7 +76,7 @@ def _study(seed: int, space: SearchSpace, objective, rounds: int) -> dict:
 
 @pytest.mark.long
 def test_an_optimum_on_a_branch_is_found():
-    space = SearchSpace(
+    space = search_space_of(
         {
             "journal": CategoricalDistribution(["OFF", "DELETE", "WAL"]),
             "checkpoint": FloatDistribution(0.0, 1.0),
@@ -97,7 +98,9 @@ def test_an_optimum_on_a_branch_is_found():
 @pytest.mark.long
 @pytest.mark.parametrize("value_of_off", [-1.0, 2.0])
 def test_a_special_value_is_found_if_it_is_best_and_left_if_it_is_worst(value_of_off):
-    space = SearchSpace({"cache": FloatDistribution(1.0, 100.0, log=True)}, special={"cache": [0]})
+    space = search_space_of(
+        {"cache": FloatDistribution(1.0, 100.0, log=True)}, special={"cache": [0]}
+    )
 
     def objective(trial: Trial) -> float:
         cache = trial.suggest_float("cache", 0.0, 100.0)
@@ -111,7 +114,7 @@ def test_a_special_value_is_found_if_it_is_best_and_left_if_it_is_worst(value_of
 @pytest.mark.parametrize("special", [0.0, 0.5, 1.0])
 def test_a_special_value_on_the_scale_of_a_float_is_apart_from_it(special: float):
     """The search must not take it for the end of the scale, which it would measure for ever."""
-    space = SearchSpace({"c": FloatDistribution(0.0, 1.0)}, special={"c": [special]})
+    space = search_space_of({"c": FloatDistribution(0.0, 1.0)}, special={"c": [special]})
     encoding = Encoding.of(space)
     numbers = torch.tensor([special, 0.25], dtype=torch.float64)
     points = encoding.box.arcs[0].at(numbers)
@@ -135,7 +138,7 @@ def test_a_special_value_on_the_scale_of_a_float_is_apart_from_it(special: float
 
 @pytest.mark.parametrize("condition", ["x == 0.3", "x > 0.6", "x <= 0.3", "x in [0.3, 0.7]"])
 def test_conditions_on_a_float_with_a_step_are_those_of_its_decoded_values(condition: str):
-    space = SearchSpace(
+    space = search_space_of(
         {"x": FloatDistribution(0.0, 1.0, step=0.1), "y": FloatDistribution(0.25, 1.0)},
         when={"y": condition},
     )
@@ -146,10 +149,8 @@ def test_conditions_on_a_float_with_a_step_are_those_of_its_decoded_values(condi
         assert ("y" in encoding.decode(point)) is active
 
 
-def test_an_ordered_category_of_one_choice_is_left_out():
-    space = SearchSpace(
-        {"a": CategoricalDistribution([1]), "b": FloatDistribution(0.0, 1.0)}, ordered=["a"]
-    )
+def test_a_category_of_one_choice_is_left_out():
+    space = {"a": CategoricalDistribution([1]), "b": FloatDistribution(0.0, 1.0)}
     study = optuna.create_study(sampler=SurefootSampler(seed=0, search_space=space))
     study.optimize(
         lambda t: t.suggest_categorical("a", [1]) * t.suggest_float("b", 0.0, 1.0), n_trials=3
@@ -158,7 +159,7 @@ def test_an_ordered_category_of_one_choice_is_left_out():
 
 
 def test_a_limited_space_leaves_out_what_depends_on_other_parameters():
-    space = SearchSpace(
+    space = search_space_of(
         {
             "mode": CategoricalDistribution(["a", "b"]),
             "size": IntDistribution(1, 9),
@@ -170,6 +171,6 @@ def test_a_limited_space_leaves_out_what_depends_on_other_parameters():
         ordered=["pages"],
     )
     assert space.limited_to(["mode", "size", "share", "pages"]) == space
-    assert list(space.limited_to(["size", "share", "pages"]).scales) == ["pages"]
-    assert list(space.limited_to(["mode", "share"]).scales) == ["mode"]
-    assert space.limited_to(["mode", "size"]).special == {"size": [0]}
+    assert list(space.limited_to(["size", "share", "pages"]).names) == ["pages"]
+    assert list(space.limited_to(["mode", "share"]).names) == ["mode"]
+    assert space.limited_to(["mode", "size"]).parameters["size"].special == (0,)

@@ -44,7 +44,7 @@ def study_of(trials: list[tuple[float, dict[int, float], float | None, Any]]) ->
         ({"fidelity": {}}, "one name"),
         ({"fidelity": LEVELS["seconds"]}, "one name"),
         ({"fidelity": {"a": LEVELS["seconds"], "b": LEVELS["seconds"]}}, "one name"),
-        ({"environment": LOAD, "risk": Mean()}, "expected one of them"),
+        ({"environment": LOAD, "risk": Mean()}, "expected one of the two"),
         ({"repeats": 2}, "fidelity"),
         ({"safe": True}, "safe"),
         ({"fidelity": {"x": LEVELS["seconds"]}}, "different"),

@@ -15,7 +15,8 @@ from optuna.distributions import (
 from optuna.samplers import PartialFixedSampler
 from optuna.trial import Trial, TrialState, create_trial
 
-from surefoot.integrations.optuna import SearchSpace, SurefootSampler, common_space
+from support.study_spaces import search_space_of
+from surefoot.integrations.optuna import SurefootSampler, common_space
 from surefoot.integrations.optuna.common_space import NO_TRIALS, nearest_in
 from surefoot.types import InvalidInput
 
@@ -84,7 +85,7 @@ def test_a_given_load_explores_and_is_followed():
 
 @pytest.mark.long
 def test_a_given_value_with_rules_and_conditions():
-    space = SearchSpace(
+    space = search_space_of(
         {
             "a": FloatDistribution(0, 10),
             "b": FloatDistribution(0, 10),
@@ -186,7 +187,7 @@ def test_the_common_space_is_found_once_for_the_same_trials(found):
     assert all(one.space is spaces[0].space for one in spaces)
     copied = pickle.loads(pickle.dumps(spaces[-1]))
     assert copied.after(trials).space is copied.space
-    assert copied.after([]).space.scales == {}
+    assert copied.after([]).space.names == []
 
 
 def test_a_sampler_without_a_space_finds_it_once_a_trial(found):

@@ -83,7 +83,7 @@ def test_a_condition_is_the_choice_or_integer_that_decides(rows, when):
 def test_what_nothing_explains_is_left_to_the_branches(rows):
     space = NO_TRIALS.after([trial_of(**params) for params in rows]).space
     assert not space.when
-    assert {*space.scales} == set.intersection(*({*params} for params in rows))
+    assert {*space.names} == set.intersection(*({*params} for params in rows))
 
 
 def test_trials_that_ended_early_explain_nothing():

@@ -6,7 +6,7 @@ import pytest
 from optuna.distributions import FloatDistribution
 from optuna.trial import TrialState, create_trial
 
-from surefoot.integrations.optuna import SearchSpace
+from support.study_spaces import search_space_of
 from surefoot.tune import StudyFile
 from surefoot.tune.passwords import without_passwords
 from surefoot.tune.report import write_report
@@ -133,7 +133,7 @@ def test_stepped_slices_stay_on_their_steps():
             return (np.zeros(len(settings)),) * 3
 
     belief = Belief()
-    space = SearchSpace({"x": FloatDistribution(0.0, 1.0, step=0.25)})
+    space = search_space_of({"x": FloatDistribution(0.0, 1.0, step=0.25)})
     slices(belief, {"x": 0.5}, space, {})
     assert sorted(set(belief.asked)) == [0.0, 0.25, 0.5, 0.75, 1.0]
 

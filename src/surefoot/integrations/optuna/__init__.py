@@ -16,7 +16,7 @@ with extra("optuna"):
         WORKER,
     )
     from surefoot.integrations.optuna.constraints import CONSTRAINTS
-    from surefoot.integrations.optuna.search_space import SearchSpace
+    from surefoot.integrations.optuna.search_space import distributions
 
 if TYPE_CHECKING:
     from surefoot.integrations.optuna.annotation import annotated
@@ -46,7 +46,6 @@ __all__ = [
     "OverEnvironment",
     "ParetoPoint",
     "PredictedConstraint",
-    "SearchSpace",
     "StudyBelief",
     "StudyDrift",
     "StudyEnvironment",
@@ -54,6 +53,7 @@ __all__ = [
     "SurefootSampler",
     "annotated",
     "belief",
+    "distributions",
 ]
 _HOMES = {
     "Front": "front",

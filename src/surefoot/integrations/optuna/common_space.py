@@ -66,12 +66,12 @@ class CommonSpace:
         space = self.space if same else _space(complete, self.space)
         ranges: dict[str, BaseDistribution] = {}
         for trial in reversed(trials):
-            if len(ranges) == len(space.scales):
+            if len(ranges) == len(space.names):
                 break
             for name, one in trial.distributions.items():
-                if name in space.scales and type(one) is type(space.scales[name]):
+                if type(one) is type(space.distributions.get(name)):
                     ranges.setdefault(name, one)
-        return CommonSpace(space, {name: ranges[name] for name in space.scales}, complete)
+        return CommonSpace(space, {name: ranges[name] for name in space.names}, complete)
 
     @property
     def not_in_common(self) -> str:
@@ -87,13 +87,13 @@ class CommonSpace:
 
     def limited_to(self, names: Sequence[str]) -> CommonSpace:
         """The space of some of its parameters."""
-        if {*names} >= {*self.space.scales}:
+        if {*names} >= {*self.space.names}:
             return self
         space = self.space.limited_to(names)
-        return CommonSpace(space, {name: self.ranges[name] for name in space.scales})
+        return CommonSpace(space, {name: self.ranges[name] for name in space.names})
 
 
-NO_TRIALS = CommonSpace(SearchSpace({}), {})
+NO_TRIALS = CommonSpace(SearchSpace(), {})
 """The space of a study without trials."""
 
 
@@ -133,12 +133,12 @@ def _space(complete: Sequence[FrozenTrial], before: SearchSpace) -> SearchSpace:
     when = (inferred_conditions(complete, widest, partly) or {}) if partly else {}
     widest |= partly if when else {}
     scales = {name: widest[name] for name in sorted(widest) if not widest[name].single()}
-    if (before.scales, before.when) == (scales, when):
+    if (before.distributions, before.when) == (scales, when):
         return before
     try:
-        return SearchSpace(scales, when)
+        return SearchSpace.of(scales, when)
     except InvalidInput:
-        return SearchSpace({name: one for name, one in scales.items() if name not in when})
+        return SearchSpace.of({name: one for name, one in scales.items() if name not in when})
 
 
 def _widened(

@@ -38,7 +38,7 @@ class Encoding:
     def of(cls, space: Mapping[str, BaseDistribution] | SearchSpace) -> Encoding | None:
         """Encoding of a search space, None if no parameter varies."""
         space = SearchSpace.of(space).varying
-        return cls(space, space.named.encoding) if space.scales else None
+        return cls(space, space.named.encoding) if space.parameters else None
 
     @property
     def distributions(self) -> dict[str, BaseDistribution]:

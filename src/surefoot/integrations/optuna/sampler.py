@@ -31,7 +31,7 @@ from surefoot.integrations.optuna.reservation import write_reservation
 from surefoot.integrations.optuna.search import Search, named_conditions
 from surefoot.integrations.optuna.search_space import SearchSpace
 from surefoot.integrations.optuna.study_space import study_space
-from surefoot.parameters import ParameterConstraint
+from surefoot.parameters import Space
 from surefoot.problem import Problem
 from surefoot.types import InvalidInput, NotReady, Objective, Outcome
 
@@ -76,9 +76,12 @@ class SurefootSampler(BaseSampler):
         seed: Seed of all randomness; None for a random one, which copies of the sampler in other
             processes, or from a pickle, draw anew. Give parallel workers different seeds, or none.
         search_space: Distributions of the parameters, by name, from which the initial trials are
-            spread evenly; a `SearchSpace` where some are conditional or have special values. By
-            default the parameters that all trials so far have in common, and those that only some
-            have if one choice or integer decides which; the first trial is random.
+            spread evenly; a `surefoot.parameters.Space` where some are conditional or ordered, have
+            special values or obey rules: all that is sampled or recommended satisfies these, an
+            enqueued trial that cannot is refused, and a finished one that does not is modelled and
+            never recommended. By default the parameters that all trials so far have in common, and
+            those that only some have if one choice or integer decides which; the first trial is
+            random.
         initial: Number of evenly spread trials before those chosen by the model; None for the
             default of the algorithm.
         environment: Random environment of the objective function; requires `risk`.
@@ -107,10 +110,6 @@ class SurefootSampler(BaseSampler):
             strongly, and taken out: "worker", of who measured a trial, and "drift", a drift of the
             level over the time of day. With "drift", two runs of the same seed may differ, as
             their times do.
-        require: Rules between the parameters of `search_space` that every configuration satisfies,
-            such as `"a + b <= 10"`, or functions of columns (see `surefoot.parameters.Space`). All
-            trials that are sampled and all recommendations satisfy them; an enqueued trial that
-            cannot is refused. A finished trial that does not is modelled, and never recommended.
         estimand: What `belief` predicts of the measurements of a configuration: "location" is the
             center of the fitted noise, median and mean if that is symmetric, and robust to
             outliers; "median" and "mean" are those of the measurements, outliers included. The
@@ -152,7 +151,7 @@ class SurefootSampler(BaseSampler):
         self,
         seed: int | None = None,
         *,
-        search_space: Mapping[str, BaseDistribution] | SearchSpace | None = None,
+        search_space: Mapping[str, BaseDistribution] | Space | None = None,
         initial: int | None = None,
         environment: StudyEnvironment | None = None,
         risk: Risk | None = None,
@@ -165,7 +164,6 @@ class SurefootSampler(BaseSampler):
         constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
         effects: Sequence[str] = ("worker",),
         estimand: Estimand = "location",
-        require: Sequence[ParameterConstraint] = (),
         guess: Mapping[str, Any] | None = None,
         prior: Study | OlderStudy | None = None,
         safe: bool = False,
@@ -180,7 +178,7 @@ class SurefootSampler(BaseSampler):
             )
         if seed is not None:
             checks.count("seed", seed, least=0)
-        self._space = study_space(search_space, require)
+        self._space = study_space(search_space)
         named = named_conditions(environment, risk, fidelity)
         problem = Problem(
             outcomes={} if outcomes is None else outcomes,
@@ -264,7 +262,7 @@ class SurefootSampler(BaseSampler):
             self._draw_from(None)
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
-        """Refuse an enqueued trial that violates `require`; see `optuna.samplers.BaseSampler`.
+        """Refuse an enqueued trial that violates rules; see `optuna.samplers.BaseSampler`.
 
         A sampler that begins with a later trial than the first draws other values than one that
         begins with the first, if both have the same seed.

@@ -1,9 +1,9 @@
-"""Search spaces of Optuna distributions, with conditions, special values, orders and rules."""
+"""Parameters of a study: those that vary, as the library knows them, and Optuna's distributions."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,21 +16,8 @@ from optuna.distributions import (
 
 from surefoot._internal import checks
 from surefoot.parameters import Choice, Float, Int, Parameter, ParameterConstraint, Space
-from surefoot.parameters.parameter import (
-    InvalidConstraint,
-    InvalidParameter,
-    contains,
-    special_values,
-)
+from surefoot.parameters.parameter import InvalidParameter, contains
 from surefoot.types import InvalidInput
-
-
-class InvalidSpace(InvalidInput):
-    """A search space that cannot be used; `name` is the parameter to correct, in `table`."""
-
-    def __init__(self, name: str, table: str, message: str) -> None:
-        super().__init__(f"`{table}` of {name!r}: {message}")
-        self.name, self.table, self.message = name, table, message
 
 
 class ExhaustedSpace(UserWarning):
@@ -39,159 +26,90 @@ class ExhaustedSpace(UserWarning):
 
 @dataclass(frozen=True)
 class SearchSpace:
-    """Parameters with conditions under which they are active, special values, or ordered choices.
-
-    An inactive parameter has no value. A special value, such as 0 for "off", lies apart from the
-    scale of its parameter: the model learns nothing of it from the values on the scale.
+    """Parameters of a study.
 
     Args:
-        scales: Distributions by parameter name, without the special values.
-        when: Conditions by name of the parameter that is active under them. They compare other
-            parameters, which may be conditional themselves, with constants.
-        special: Special values by name of a number; one that is on an integer scale is taken out
-            of it.
-        ordered: Names of categorical parameters whose choices are numbers in increasing order, such
-            as powers of two: neighbours are alike, at whatever distance.
-        require: Rules that every configuration satisfies, such as `"a + b <= 10"`, or functions of
-            columns; see `surefoot.parameters.Space`. They are known before anything is measured,
-            unlike the constraints of a sampler.
+        parameters: Those that vary by name.
+        constants: Distributions of one value by name.
+        require: Rules that every configuration satisfies, see `surefoot.parameters.Space`.
 
     Raises:
-        InvalidInput: If a condition cannot be read, compares with an unknown parameter or a value
-            of another kind, depends on itself, or cannot hold, if a special value is not a number,
-            if ordered choices are not increasing numbers, if a range is too wide or too narrow
-            for float64, or if a rule cannot be read or no configuration satisfies all of them.
-
-    Example:
-        >>> from optuna.distributions import CategoricalDistribution, IntDistribution
-        >>> space = SearchSpace(
-        ...     {
-        ...         "journal": CategoricalDistribution(["OFF", "WAL"]),
-        ...         "checkpoint": IntDistribution(100, 10000, log=True),
-        ...     },
-        ...     when={"checkpoint": "journal == 'WAL'"},
-        ...     special={"checkpoint": [0]},
-        ... )
-        >>> space.active({"journal": "OFF"})
-        ['journal']
-        >>> space.distributions["checkpoint"]
-        IntDistribution(high=10000, log=False, low=0, step=1)
+        InvalidInput: If conditions or rules do not fit the parameters.
     """
 
-    scales: Mapping[str, BaseDistribution]
-    when: Mapping[str, str] = field(default_factory=dict)
-    special: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    ordered: Collection[str] = ()
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    constants: Mapping[str, BaseDistribution] = field(default_factory=dict)
     require: Sequence[ParameterConstraint] = ()
 
     def __post_init__(self) -> None:
-        self._check_tables()
-        for table in ("when", "special", "ordered"):
-            for name in getattr(self, table):
-                if name not in self.scales:
-                    wanted = ", ".join(self.scales)
-                    raise InvalidSpace(name, table, f"unknown parameter, expected one of {wanted}")
-        for name, values in self.special.items():
-            self._check_special(name, values)
-        for name in self.ordered:
-            if not isinstance(self.scales[name], CategoricalDistribution):
-                wrong = "given to a number, expected it of categories only"
-                raise InvalidSpace(name, "ordered", wrong)
-        for name in self.scales if self.when or self.special or self.require else ():
-            if self.scale(name).single():
-                raise InvalidSpace(
-                    name, "scales", "has one value on its scale, expected 2 or more: leave it out"
-                )
-        if self.varying_names:
-            self._check_named()
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {one.name: getattr(self, one.name) for one in fields(self)}
+        if self.parameters:
+            _ = self.named
 
     @classmethod
-    def of(cls, space: Mapping[str, BaseDistribution] | SearchSpace) -> SearchSpace:
-        """A space from distributions by name, or as it is."""
-        return space if isinstance(space, SearchSpace) else cls(space)
+    def of(
+        cls,
+        space: Mapping[str, BaseDistribution] | Space | SearchSpace,
+        when: Mapping[str, str] | None = None,
+    ) -> SearchSpace:
+        """A space from named parameters, or from distributions by name.
+
+        Args:
+            space: The space.
+            when: Conditions by name of the parameter that is active under them.
+        """
+        if isinstance(space, SearchSpace):
+            return space
+        if isinstance(space, Space):
+            return cls(space.parameters, {}, space.constraints)
+        conditions, varying = when or {}, {n: d for n, d in space.items() if not d.single()}
+        parameters = {n: parameter_of(n, d, conditions.get(n, "")) for n, d in varying.items()}
+        return cls(parameters, {n: one for n, one in space.items() if n not in varying})
 
     @property
-    def varying_names(self) -> list[str]:
-        """Names of the parameters that have more than one value."""
-        return [name for name, one in self.scales.items() if not one.single()]
+    def names(self) -> list[str]:
+        """Names of all parameters."""
+        return [*self.parameters, *self.constants]
 
     @property
     def varying(self) -> SearchSpace:
         """The space of the parameters that have more than one value."""
-        names = self.varying_names
-        if len(names) == len(self.scales):
-            return self
-        scales = {name: self.scales[name] for name in names}
-        return replace(
-            self, scales=scales, ordered=[name for name in self.ordered if name in names]
-        )
+        return replace(self, constants={}) if self.constants else self
 
     @cached_property
     def named(self) -> Space:
-        """The varying parameters, as the library knows them."""
-        parameters = {name: self._parameter(name) for name in self.varying_names}
-        return Space(parameters, self.require)
+        """The varying parameters, of which there is one at least."""
+        return Space(self.parameters, self.require)
+
+    @property
+    def when(self) -> dict[str, str]:
+        """Conditions by name of the parameter that is active under them."""
+        return {name: one.when for name, one in self.parameters.items() if one.when}
 
     def limited_to(self, names: Collection[str]) -> SearchSpace:
         """The space of some of its parameters, without those under conditions on others.
 
         Rules that read other parameters are left out.
         """
-        kept: dict[str, BaseDistribution] = {}
-        for name in self.order:
-            parents = self.named.conditions[name].names if name in self.when else ()
-            if name in names and all(parent in kept for parent in parents):
-                kept[name] = self.scales[name]
+        kept: set[str] = set()
+        for name in self.named.order if self.parameters else ():
+            condition = self.named.conditions.get(name)
+            if name in names and all(one in kept for one in (condition.names if condition else ())):
+                kept.add(name)
         rules = self.named.encoding.rules if self.require else ()
         return SearchSpace(
-            {name: one for name, one in self.scales.items() if name in kept},
-            {name: text for name, text in self.when.items() if name in kept},
-            {name: values for name, values in self.special.items() if name in kept},
-            [name for name in self.ordered if name in kept],
-            [
+            {name: one for name, one in self.parameters.items() if name in kept},
+            {name: one for name, one in self.constants.items() if name in names},
+            tuple(
                 written
                 for written, rule in zip(self.require, rules, strict=True)
-                if {*rule.names} <= {*kept}
-            ],
+                if {*rule.names} <= kept
+            ),
         )
 
-    @property
-    def order(self) -> tuple[str, ...]:
-        """The parameters, each after those that decide whether it is active."""
-        return self.named.order if self.when else tuple(self.scales)
-
-    @property
+    @cached_property
     def distributions(self) -> dict[str, BaseDistribution]:
         """Distributions by parameter name as Optuna stores them: they include special values."""
-        return {name: self._with_special(name) for name in self.scales}
-
-    def scale(self, name: str) -> BaseDistribution:
-        """The distribution of a parameter without special values at its ends."""
-        distribution = self.scales[name]
-        if not isinstance(distribution, IntDistribution):
-            return distribution
-        low, high, step = distribution.low, distribution.high, distribution.step
-        special = self.special.get(name, ())
-        while low in special and low < high:
-            low += step
-        while high in special and low < high:
-            high -= step
-        return IntDistribution(low, high, log=distribution.log, step=step)
-
-    def is_active(self, name: str, params: Mapping[str, Any]) -> bool:
-        """Whether a parameter is active.
-
-        Args:
-            name: The parameter.
-            params: Values of the active parameters that come before it in `order`.
-
-        Returns:
-            The truth; an inactive parameter fulfils no condition.
-        """
-        return name not in self.when or self.named.is_active(name, params)
+        return distributions(self.parameters) | {**self.constants}
 
     def active(self, params: Mapping[str, Any]) -> list[str]:
         """The active parameters, in the order of the space.
@@ -202,13 +120,12 @@ class SearchSpace:
         Returns:
             Their names.
         """
-        return self.named.active(params) if self.when else list(self.scales)
+        return [*(self.named.active(params) if self.parameters else ()), *self.constants]
 
     def restricted(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """The values of the active parameters, in the order of the space."""
-        if self.when:
-            return self.named.restricted(params)
-        return {name: params[name] for name in self.scales if name in params}
+        known = self.named.restricted(params) if self.parameters else {}
+        return known | {name: params[name] for name in self.constants if name in params}
 
     def violated(self, params: Mapping[str, Any]) -> tuple[str, ...]:
         """The rules that a configuration violates, as they were written.
@@ -230,102 +147,63 @@ class SearchSpace:
         Returns:
             The truth; values of other names do not count.
         """
-        known = self.named.parameters if self.varying_names else {}
-        given = {
-            name: value
-            for name, value in params.items()
-            if name not in known or known[name].contains(value)
-        }
-        active = self.active(given)
-        return all(name in given for name in active) and not self.violated(given)
+        known = self.parameters
+        right = {n: v for n, v in params.items() if n not in known or known[n].contains(v)}
+        return all(name in right for name in self.active(right)) and not self.violated(right)
 
-    def completed(self, params: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
-        """A configuration with a value for each of its active parameters, and for no other.
 
-        Args:
-            params: Values by parameter name.
-            others: Values of active parameters that `params` lacks, for all parameters.
+def parameter_of(name: str, distribution: BaseDistribution, when: str = "") -> Parameter:
+    """The parameter of a distribution of more than one value.
 
-        Returns:
-            The configuration.
-        """
-        return self.restricted({**others, **params})
-
-    def _with_special(self, name: str) -> BaseDistribution:
-        distribution, special = self.scales[name], self.special.get(name, ())
-        if isinstance(distribution, CategoricalDistribution) or not special:
-            return distribution
-        beyond = [v for v in special if not contains(distribution, v)]
-        if not beyond:
-            return distribution
-        low, high = min(distribution.low, *beyond), max(distribution.high, *beyond)
-        if isinstance(distribution, IntDistribution):
-            return IntDistribution(int(low), int(high))
-        return FloatDistribution(low, high)
-
-    def _check_tables(self) -> None:
-        """Raise `InvalidInput` unless each argument is of its kind."""
-        scales = self.scales.values() if isinstance(self.scales, Mapping) else [self.scales]
-        if not all(isinstance(one, BaseDistribution) for one in scales):
-            raise InvalidInput(
-                f"`scales` is {checks.shown(self.scales)}, expected distributions by name, such as "
-                '{"x": optuna.distributions.FloatDistribution(0, 1)}.'
-            )
-        for table in ("when", "special"):
-            if not isinstance(getattr(self, table), Mapping):
-                raise InvalidInput(
-                    f"`{table}` is {checks.shown(getattr(self, table))}, expected a dict by "
-                    "parameter name."
-                )
-        wrong = isinstance(self.ordered, str) or not isinstance(self.ordered, Collection)
-        if wrong or not all(isinstance(name, str) for name in self.ordered):
-            raise InvalidInput(
-                f"`ordered` is {checks.shown(self.ordered)}, expected a list of parameter names."
-            )
-
-        if isinstance(self.require, str) or not isinstance(self.require, Collection):
-            raise InvalidInput(
-                f"`require` is {checks.shown(self.require)}, expected a list of rules such as "
-                '"a + b <= 10".'
-            )
-        object.__setattr__(self, "require", tuple(self.require))
-
-    def _check_special(self, name: str, values: Sequence[float]) -> None:
-        distribution = self.scales[name]
+    Raises:
+        InvalidInput: If it cannot be modelled.
+    """
+    try:
         if isinstance(distribution, CategoricalDistribution):
-            raise InvalidSpace(name, "special", "given to a category, expected it in its choices")
-        try:
-            if not special_values(values, whole=isinstance(distribution, IntDistribution)):
-                kind = "whole" if isinstance(distribution, IntDistribution) else "finite"
-                wanted = f"got {checks.shown(values)}, expected a list of different {kind} numbers"
-                raise InvalidSpace(name, "special", wanted)
-        except InvalidParameter as error:
-            raise InvalidSpace(name, "special", error.message) from None
+            return Choice(distribution.choices, when=when)
+        if not isinstance(distribution, FloatDistribution | IntDistribution):
+            raise InvalidInput(
+                f"{distribution!r} came, expected a float, an integer or a categorical "
+                "distribution."
+            )
+        low, high, log = distribution.low, distribution.high, distribution.log
+        if isinstance(distribution, IntDistribution):
+            return Int(low, high, log, distribution.step, (), when)
+        return Float(low, high, log, distribution.step, (), when)
+    except InvalidParameter as error:
+        raise InvalidParameter(name, error.field, error.message) from None
 
-    def _check_named(self) -> None:
-        """Raise `InvalidSpace` or `InvalidConstraint` for what the library refuses."""
-        try:
-            _ = self.named
-        except InvalidParameter as error:
-            raise InvalidSpace(error.name, error.field, error.message) from None
-        except InvalidConstraint as error:
-            raise InvalidConstraint(error.indices, error.message, "require") from error
 
-    def _parameter(self, name: str) -> Parameter:
-        """A parameter, as the library knows it; `InvalidSpace` if it cannot be used."""
-        distribution, when = self.scales[name], self.when.get(name, "")
-        special: Sequence[Any] = self.special.get(name, ())
-        try:
-            if isinstance(distribution, CategoricalDistribution):
-                return Choice(distribution.choices, ordered=name in self.ordered, when=when)
-            if not isinstance(distribution, FloatDistribution | IntDistribution):
-                raise InvalidInput(
-                    f"{distribution!r} came, expected a float, an integer or a categorical "
-                    "distribution."
-                )
-            low, high, log = distribution.low, distribution.high, distribution.log
-            if isinstance(distribution, IntDistribution):
-                return Int(low, high, log, distribution.step, special, when)
-            return Float(low, high, log, distribution.step, special, when)
-        except InvalidParameter as error:
-            raise InvalidSpace(name, error.field, error.message) from None
+def distributions(space: Mapping[str, Parameter] | Space) -> dict[str, BaseDistribution]:
+    """Optuna's distributions of named parameters, which include special values.
+
+    Args:
+        space: Named parameters.
+
+    Returns:
+        Distributions by name, as which an objective function suggests them.
+
+    Raises:
+        InvalidInput: If it has no named parameters.
+
+    Example:
+        >>> import surefoot as sf
+        >>> checkpoint = sf.parameters.Int(100, 10000, log=True, special=[0])
+        >>> distributions(sf.parameters.Space({"checkpoint": checkpoint}))
+        {'checkpoint': IntDistribution(high=10000, log=False, low=0, step=1)}
+    """
+    parameters = space.parameters if isinstance(space, Space) else space
+    if not isinstance(parameters, Mapping):
+        raise InvalidInput(f"`space` is {checks.shown(space)}, expected a `parameters.Space`.")
+    return {name: _distribution(one) for name, one in parameters.items()}
+
+
+def _distribution(one: Parameter) -> BaseDistribution:
+    if isinstance(one, Choice):
+        return CategoricalDistribution(one.choices)
+    beyond = [value for value in one.special if not contains(one, value)]
+    low, high = min(one.low, *beyond, one.low), max(one.high, *beyond, one.high)
+    log, step = one.log and not beyond, None if beyond else one.step
+    if isinstance(one, Int):
+        return IntDistribution(int(low), int(high), log=log, step=step or 1)
+    return FloatDistribution(low, high, log=log, step=step)

@@ -571,7 +571,7 @@ class StudyBelief:
 
     @with_own_settings
     def allows(self, settings: Sequence[Mapping[str, Any]]) -> np.ndarray:
-        """Whether the rules of the search space hold (`SurefootSampler(require=...)`).
+        """Whether the rules of the search space hold.
 
         Args:
             settings: Configurations, as values by parameter name.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from optuna.distributions import BaseDistribution
@@ -13,7 +13,7 @@ from optuna.trial import FrozenTrial
 from surefoot._internal import checks
 from surefoot.integrations.optuna.common_space import NO_TRIALS, CommonSpace
 from surefoot.integrations.optuna.search_space import SearchSpace
-from surefoot.parameters import ParameterConstraint
+from surefoot.parameters import Space
 from surefoot.types import InvalidInput
 
 
@@ -95,44 +95,26 @@ class OfTrials:
 StudySpace = Declared | OfTrials
 
 
-def study_space(
-    search_space: Mapping[str, BaseDistribution] | SearchSpace | None,
-    require: Sequence[ParameterConstraint],
-) -> StudySpace:
-    """The parameters of a search space with its rules; those of the trials if it is None.
+def study_space(search_space: Mapping[str, BaseDistribution] | Space | None) -> StudySpace:
+    """The parameters of a search space; those of the trials if it is None.
 
     Raises:
-        InvalidInput: If it has no distributions by name, or there are rules without it.
+        InvalidInput: If it has neither named parameters nor distributions by name.
     """
     if search_space is None:
-        if require:
-            raise InvalidInput(
-                f"`require` is {checks.shown(require)} without a `search_space`, expected the "
-                "distributions of the parameters that the rules are about: pass both."
-            )
         return OfTrials()
-    _check(search_space)
-    space = SearchSpace.of(search_space)
-    if space.require:
-        require = [*space.require, *require]
-    if require:
-        space = replace(space, require=require)
-    varying, ordered = space.varying, sorted(space.varying_names)
-    if ordered != [*varying.scales]:
-        varying = replace(varying, scales={name: varying.scales[name] for name in ordered})
-    return Declared(varying, frozenset(space.scales))
-
-
-def _check(search_space: object) -> None:
-    """Refuse anything but distributions by name."""
-    if isinstance(search_space, SearchSpace):
-        return
-    right = isinstance(search_space, Mapping) and all(
-        isinstance(name, str) and isinstance(d, BaseDistribution)
-        for name, d in search_space.items()
+    right = isinstance(search_space, Space | SearchSpace) or (
+        isinstance(search_space, Mapping)
+        and all(
+            isinstance(name, str) and isinstance(one, BaseDistribution)
+            for name, one in search_space.items()
+        )
     )
     if not right:
         raise InvalidInput(
-            f"`search_space` is {search_space!r}, expected distributions by name, such as "
-            '{"x": optuna.distributions.FloatDistribution(0, 1)}.'
+            f"`search_space` is {checks.shown(search_space)}, expected a `parameters.Space`, or "
+            'distributions by name, such as {"x": optuna.distributions.FloatDistribution(0, 1)}.'
         )
+    space = SearchSpace.of(search_space)
+    in_order = {name: space.parameters[name] for name in sorted(space.parameters)}
+    return Declared(SearchSpace(in_order, {}, space.require), frozenset(space.names))

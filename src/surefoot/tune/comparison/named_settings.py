@@ -192,7 +192,7 @@ def _trial(study_file: StudyFile, number: int) -> dict[str, Any]:
 def _parse(study_file: StudyFile, text: str) -> dict[str, str]:
     """The texts in `name=value,name=value` by name; before a parameter, spaces will do."""
     given: dict[str, str] = {}
-    names = "|".join(map(re.escape, study_file.space.scales))
+    names = "|".join(map(re.escape, study_file.space.names))
     for part in re.split(rf"{_NEXT_NAME}|\s+(?=(?:{names})\s*=)", text):
         name, _, value = (piece.strip() for piece in part.partition("="))
         if name in given:
@@ -219,7 +219,7 @@ def configuration_of(
             configuration violates a rule.
     """
     space, params = study_file.space, {}
-    known = space.scales
+    known = space.names
     text = ",".join(f"{name}={value}" for name, value in given.items())
     for name, value in given.items():
         if name not in known:

@@ -11,9 +11,8 @@ from typing import Any, Self
 
 from pydantic import Field, model_validator
 
-from surefoot.integrations.optuna import SearchSpace
-from surefoot.integrations.optuna.search_space import InvalidSpace
-from surefoot.parameters.parameter import InvalidConstraint
+from surefoot.integrations.optuna.search_space import SearchSpace
+from surefoot.parameters.parameter import InvalidConstraint, InvalidParameter
 from surefoot.problem import conflicts_of
 from surefoot.tune.definition.environment import EnvironmentSection
 from surefoot.tune.definition.fidelity import FidelitySection
@@ -251,22 +250,20 @@ class Contents(Section):
     @cached_property
     def space(self) -> SearchSpace:
         """Parameters and given variables, with their conditions, special values and orders."""
-        named = {**self.parameters, **self.scheme.given}.items()
-        return SearchSpace(
-            {name: one.distribution() for name, one in named},
-            {name: one.when for name, one in named if one.when is not None},
-            {name: one.special for name, one in named if one.special},
-            [name for name, one in named if one.ordered],
-            [one.rule for one in self.require],
-        )
+        parameters = {}
+        for name, one in {**self.parameters, **self.scheme.given}.items():
+            try:
+                parameters[name] = one.parameter()
+            except InvalidParameter as error:
+                raise InvalidParameter(name, error.field, error.message) from None
+        return SearchSpace(parameters, {}, [one.rule for one in self.require])
 
     def _checked_space(self) -> SearchSpace:
         try:
             return self.space
-        except InvalidSpace as error:
-            key = "" if error.table == "scales" else f".{error.table}"
+        except InvalidParameter as error:
             table = "environment" if error.name in self.scheme.given else "parameters"
-            raise InvalidKey(f"{table}.{error.name}{key}", error.message) from None
+            raise InvalidKey(f"{table}.{error.name}.{error.field}", error.message) from None
         except InvalidConstraint as error:
             raise InvalidKey(f"require.{error.indices[0]}.rule", error.message) from None
 

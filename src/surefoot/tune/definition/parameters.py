@@ -7,24 +7,17 @@ from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
-from optuna.distributions import (
-    BaseDistribution,
-    CategoricalDistribution,
-    FloatDistribution,
-    IntDistribution,
-)
 from pydantic import Field, model_validator
 
-from surefoot.parameters import Choice
+from surefoot.parameters import Choice, Float, Int
 from surefoot.parameters import Parameter as SpaceParameter
-from surefoot.parameters.parameter import TOO_FINE, Number, contains, described, is_too_fine
+from surefoot.parameters.parameter import Number, contains, described
 from surefoot.tune.definition.section import (
     LARGEST_INTEGER,
     Finite,
     InvalidKey,
     Section,
     UnitText,
-    check_range,
     is_finite,
 )
 from surefoot.tune.measuring.quantity import plain_number
@@ -116,33 +109,18 @@ class NumberParameter(ParameterSection):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        check_range(self.low, self.high, self.log)
-        self._check_step()
         self._check_value("default", self.default)
         self._check_value("guess", self.guess)
         return self
-
-    def _check_step(self) -> None:
-        if self.step is None:
-            return
-        if self.log:
-            raise InvalidKey("step", "given together with log = true; expected one of the two")
-        width = self.high - self.low
-        if is_too_fine(self):
-            raise InvalidKey("step", f"got {shown(self.step)}, {TOO_FINE}")
-        if self.step > width or not contains(self, self.high):
-            raise InvalidKey(
-                "step", f"got {shown(self.step)}, expected one that divides high - low = {width:g}"
-            )
 
     def _check_value(self, key: str, value: float | None) -> None:
         if value is None or value in self.special or contains(self, value):
             return
         raise InvalidKey(key, f"got {shown(value)}, expected {described(self, self.whole)}")
 
-    def distribution(self) -> FloatDistribution | IntDistribution:
-        """Distribution of the scale, without the special values."""
-        return FloatDistribution(self.low, self.high, log=self.log, step=self.step)
+    def parameter(self) -> Number:
+        """The parameter, as the library knows it."""
+        return Float(self.low, self.high, self.log, self.step, self.special, self.when or "")
 
     def examples(self) -> list[Any]:
         """Values that a command must be able to take."""
@@ -164,9 +142,11 @@ class IntParameter(NumberParameter):
         default_factory=list, description="a list of whole numbers that are apart from the scale"
     )
 
-    def distribution(self) -> FloatDistribution | IntDistribution:
-        """Distribution of the scale, without the special values."""
-        return IntDistribution(self.low, self.high, log=self.log, step=self.step or 1)
+    def parameter(self) -> Number:
+        """The parameter, as the library knows it."""
+        low, high = int(self.low), int(self.high)
+        special = [int(one) for one in self.special]
+        return Int(low, high, self.log, int(self.step or 1), special, self.when or "")
 
 
 class FloatParameter(NumberParameter):
@@ -220,9 +200,9 @@ class CategoricalParameter(ParameterSection):
                 raise self.invalid(key, value)
         return self
 
-    def distribution(self) -> BaseDistribution:
-        """Distribution of the choices."""
-        return CategoricalDistribution(self.choices)
+    def parameter(self) -> Choice:
+        """The parameter, as the library knows it."""
+        return Choice(self.choices, self.ordered, self.when or "")
 
     def examples(self) -> list[Any]:
         """Values that a command must be able to take."""

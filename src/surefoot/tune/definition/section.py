@@ -41,16 +41,14 @@ class Section(BaseModel):
         return InvalidKey(field, f"got {shown(got)}, expected {wanted}")
 
 
-def check_range(low: float, high: float, log: bool = False) -> None:
-    """Raise `InvalidKey` unless `low` < `high`, and 0 < `low` on a log scale."""
+def check_range(low: float, high: float) -> None:
+    """Raise `InvalidKey` unless `low` < `high`."""
     if low >= high:
         raise InvalidKey("low", f"got {shown(low)}, expected less than high = {shown(high)}")
     if not (is_finite(high) and is_finite(low) and is_finite(high - low)):
         raise InvalidKey("low", f"got {shown(low)}, too far from high = {shown(high)} for float64")
     if high - low < _NARROWEST:
         raise InvalidKey("low", f"got {shown(low)}, too near to high = {shown(high)} for float64")
-    if log and low <= 0:
-        raise InvalidKey("low", f"got {shown(low)}, expected more than 0, since log = true")
 
 
 def _check_unit(unit: str | None) -> str | None:

@@ -211,7 +211,7 @@ class StudyFile:
         return Units(
             self.objective.unit or "",
             {name: one.unit for name, one in named if one.unit is not None},
-            self.space.special,
+            {name: one.special for name, one in self.space.parameters.items() if one.special},
             {name: one.unit for name, one in self.reported.items() if one.unit is not None},
         )
 

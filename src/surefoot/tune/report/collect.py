@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from optuna.trial import FrozenTrial, TrialState
 
-from surefoot.integrations.optuna import SearchSpace, StudyBelief, StudyRecommendation
+from surefoot.integrations.optuna import StudyBelief, StudyRecommendation
+from surefoot.integrations.optuna.search_space import SearchSpace
 from surefoot.parameters import Choice
 from surefoot.tails import TailDiagnosis, diagnose
 from surefoot.tune.definition.constraint_text import constraint_lines
@@ -86,7 +87,7 @@ def collect(state: StudyState) -> Report:
     return Report(
         name=study_file.study.name,
         direction=study_file.study.direction,
-        parameters=tuple(_parameter(space, name) for name in space.scales),
+        parameters=tuple(_parameter(space, name) for name in space.names),
         trials=tuple(
             _trial(study_file, trial, *fits.get(trial.number, (None, None, False)))
             for trial in state.trials
@@ -173,7 +174,7 @@ def slices(
     } | {**others}
     values = {name: _values(space, name, recommended[name]) for name in recommended}
     settings = [
-        space.completed(recommended | {name: value}, every)
+        space.restricted({**every, **recommended, name: value})
         for name in values
         for value in values[name]
     ]

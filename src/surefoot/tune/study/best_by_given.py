@@ -64,7 +64,7 @@ def by_given_lines(state: StudyState, found: Sequence[StudyRecommendation]) -> l
         found: Its best configurations.
     """
     units, given = state.study_file.units, state.study_file.scheme.given
-    names = [*given, *(name for name in state.study_file.space.scales if name not in given)]
+    names = [*given, *(name for name in state.study_file.space.names if name not in given)]
     titles = [*names, "predicted", "95 % credible interval"]
     rows = []
     for one in found:

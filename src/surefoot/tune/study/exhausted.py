@@ -6,7 +6,7 @@ import math
 from collections import defaultdict
 from typing import Any
 
-from surefoot.integrations.optuna import SearchSpace
+from surefoot.integrations.optuna.search_space import SearchSpace
 from surefoot.parameters import Choice
 from surefoot.tune.study.state import StudyState
 

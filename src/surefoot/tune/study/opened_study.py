@@ -312,7 +312,7 @@ def _default_sampler(
         seed = int(np.random.SeedSequence([seed, worker, existing]).generate_state(1)[0])
     sampler = SurefootSampler(
         seed=seed,
-        search_space=study_file.space,
+        search_space=study_file.space.named,
         initial=study_file.study.initial,
         outcomes={**study_file.constraints, **study_file.scheme.further},
         log=log or study_file.objective.log,

@@ -156,7 +156,7 @@ class _Takeover:
     def adopted(self, trial: FrozenTrial, identity: str) -> FrozenTrial | None:
         """A trial as one of the study; None if its values are outside the present ranges."""
         space, params = self.study_file.space, self.conversion.params(trial.params)
-        if unknown := [name for name in params if name not in space.scales]:
+        if unknown := [name for name in params if name not in space.names]:
             raise InvalidInput(
                 f"{self.file}: trial {trial.number} has the parameter {shown(unknown[0])}, which "
                 f"{self.study_file.path.name} lacks: its measurements depend on it"

@@ -282,8 +282,8 @@ class _Row:
         """The trial of this row."""
         space = self.table.study_file.space
         params: dict[str, Any] = {}
-        for name in space.order:
-            if space.is_active(name, params):
+        for name in space.named.order:
+            if space.named.is_active(name, params):
                 params[name] = self._parameter(name)
         if violated := space.violated(params):
             values = ", ".join(f"{name} = {shown(one)}" for name, one in params.items())

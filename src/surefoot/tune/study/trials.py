@@ -20,10 +20,10 @@ from surefoot.integrations.optuna import (
     INTERRUPTED,
     STANDARD_ERROR,
     WORKER,
-    SearchSpace,
     SurefootSampler,
 )
 from surefoot.integrations.optuna.attributes import FAILURE
+from surefoot.integrations.optuna.search_space import SearchSpace
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.measured_units import declared_units, in_study_units
 from surefoot.tune.measuring.measurement import Failure, Measurement, positive
@@ -452,6 +452,6 @@ class StudyTrials:
 
 def suggest_all(trial: Trial, space: SearchSpace) -> None:
     """Give a trial values of all parameters that are active in it."""
-    for name in space.order:
-        if space.is_active(name, trial.params):
+    for name in space.named.order:
+        if space.named.is_active(name, trial.params):
             trial._suggest(name, space.distributions[name])

@@ -1,0 +1,32 @@
+"""Parameters of studies from tables by their names."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from optuna.distributions import BaseDistribution
+
+from surefoot.integrations.optuna.search_space import SearchSpace, parameter_of
+from surefoot.parameters import Space
+
+
+def space_of(
+    scales: Mapping[str, BaseDistribution],
+    when: Mapping[str, str] | None = None,
+    special: Mapping[str, Sequence[float]] | None = None,
+    ordered: Collection[str] = (),
+    require: Sequence[Any] = (),
+) -> Space:
+    """Named parameters of distributions, with what these cannot say."""
+    found = {}
+    for name, distribution in scales.items():
+        one = parameter_of(name, distribution, (when or {}).get(name, ""))
+        if name in (special or {}):
+            one = replace(one, special=special[name])
+        found[name] = replace(one, ordered=True) if name in ordered else one
+    return Space(found, require)
+
+
+def search_space_of(*args: Any, **tables: Any) -> SearchSpace:
+    """The same, as a study has them."""
+    return SearchSpace.of(space_of(*args, **tables))
