@@ -120,6 +120,12 @@ ARMS = {
         of(ata_gp_ucb, KERNEL, horizon=10**5, **SMALL, **HEAVY),
         start=500,
     ),
+    "`ata_gp_ucb`, Nyström, the paper's": Stated(
+        arms,
+        of(ata_gp_ucb, KERNEL, horizon=10**5, features="nystrom", **HEAVY),
+        start=500,
+        size=5_000,  # until all arms are in the dictionary
+    ),
     "`StudentT`": Stated(arms, of(sf.Optimizer, KERNEL, estimator=sf.StudentT()), start=4_000),
     "`robust_ucb`": Stated(arms, of(robust_ucb, KERNEL), start=4_000),
     "`robust_ucb`, guarded by `BoundsOf`": Stated(
@@ -132,6 +138,9 @@ ARMS = {
         numbers="t",
     ),
     "`bkb`": Stated(arms, of(bkb, KERNEL, **SKETCH | {"oversampling": 20.0})),
+    "`bkb`, the theorem's dictionary": Stated(
+        arms, of(bkb, KERNEL, ridge=0.1, **PROVED), start=500
+    ),
     "`bkb`, guarded": Stated(arms, of(bkb, KERNEL, choose="guarded", **SKETCH)),
     "`bkb`, 8 queries pending": Stated(arms, of(bkb, KERNEL, **SKETCH), pending=8),
     "`bbkb`": Stated(arms, of(bbkb, KERNEL, **SKETCH)),
