@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 import operator
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Number
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from surefoot._internal.user_warnings import warn
-from surefoot.types import Constraint, InvalidInput, Objective, Outcome
+from surefoot.types import InvalidInput, Outcome
 
 if TYPE_CHECKING:
     import torch
@@ -26,50 +26,39 @@ _NO_NUMBERS = (bool, np.bool_, complex, np.complexfloating, str, bytes, bytearra
 
 def finite(name: str, value: object) -> float:
     """Convert to a finite float."""
-    number = _number(name, value, "a finite number")
-    if not math.isfinite(number):
-        raise InvalidInput(f"`{name}` is {shown(value)}, expected a finite number.")
-    return number
+    return _that(name, value, "a finite number", math.isfinite)
 
 
 def positive(name: str, value: float) -> float:
     """Convert to a finite float above zero."""
-    number = _number(name, value, "a finite number above 0")
-    if not (math.isfinite(number) and number > 0):
-        raise InvalidInput(f"`{name}` is {shown(value)}, expected a finite number above 0.")
-    return number
+    return _that(name, value, "a finite number above 0", lambda n: 0.0 < n < math.inf)
 
 
 def at_least_one(name: str, value: float) -> float:
     """Convert to a finite float of at least one."""
-    if positive(name, value) < 1.0:
-        raise InvalidInput(f"`{name}` is {value!r}, expected a number of at least 1.")
-    return float(value)
+    return _that(name, value, "a number of at least 1", lambda n: 1.0 <= n < math.inf)
 
 
 def non_negative(name: str, value: float) -> float:
     """Convert to a finite float of at least zero."""
-    number = _number(name, value, "a finite number of at least 0")
-    if not (math.isfinite(number) and number >= 0):
-        raise InvalidInput(f"`{name}` is {shown(value)}, expected a finite number of at least 0.")
-    return number
+    return _that(name, value, "a finite number of at least 0", lambda n: 0.0 <= n < math.inf)
 
 
 def probability(name: str, value: float) -> float:
     """Convert to a float strictly between 0 and 1."""
-    number = _number(name, value, "a number strictly between 0 and 1")
-    if not 0 < number < 1:
-        raise InvalidInput(
-            f"`{name}` is {shown(value)}, expected a number strictly between 0 and 1."
-        )
-    return number
+    return _that(name, value, "a number strictly between 0 and 1", lambda n: 0.0 < n < 1.0)
 
 
 def share(name: str, value: float) -> float:
     """Convert to a float above 0 and at most 1."""
-    number = _number(name, value, "a number above 0 and at most 1")
-    if not 0 < number <= 1:
-        raise InvalidInput(f"`{name}` is {shown(value)}, expected a number above 0 and at most 1.")
+    return _that(name, value, "a number above 0 and at most 1", lambda n: 0.0 < n <= 1.0)
+
+
+def _that(name: str, value: object, wanted: str, holds: Callable[[float], bool]) -> float:
+    """Convert to a float of which something holds."""
+    number = _number(name, value, wanted)
+    if not holds(number):
+        raise InvalidInput(f"`{name}` is {shown(value)}, expected {wanted}.")
     return number
 
 
@@ -159,12 +148,8 @@ def standard_error(value: object) -> float:
     """Convert to a finite float of at least zero."""
     if type(value) is float and value == 0.0:
         return value
-    expected = "a finite number of at least 0, the standard error of the reward"
-    number = _number("sem", value, expected)
-    if not 0.0 <= number < math.inf:
-        raise InvalidInput(
-            f"`sem` is {shown(value)}, expected {expected}: leave it out where it is unknown."
-        )
+    wanted = "a finite number of at least 0, the standard error of the reward"
+    number = _that("sem", value, wanted, lambda n: 0.0 <= n < math.inf)
     return _summable("a standard error", number)
 
 
@@ -225,36 +210,14 @@ def names(name: str, value: object, *options: str) -> tuple[str, ...]:
     return tuple(option for option in options if option in chosen)
 
 
-def constraints(value: object) -> None:
-    """Raise `InvalidInput` unless they are `Constraint`s by name, or None."""
-    _by_name("constraints", value, Constraint)
-
-
-def objectives(value: object) -> None:
-    """Raise `InvalidInput` unless they are objectives by name, or None."""
-    if value is not None and not (
-        isinstance(value, Mapping)
-        and all(isinstance(k, str) and isinstance(v, Objective) for k, v in value.items())
-    ):
-        raise InvalidInput(
-            f"`objectives` is {shown(value)}, expected objectives by name, such as "
-            '{"cost": Objective(maximise=False)}.'
-        )
-
-
 def outcomes(value: object) -> None:
-    """Raise `InvalidInput` unless they are outcomes by name, or None."""
-    _by_name("outcomes", value, Outcome)
-
-
-def _by_name(name: str, value: object, kind: Any) -> None:
-    """`InvalidInput` unless a value is a mapping of names to objects of a kind, or None."""
-    if value is not None and not (
+    """Raise `InvalidInput` unless they are outcomes by name."""
+    if not (
         isinstance(value, Mapping)
-        and all(isinstance(k, str) and isinstance(v, kind) for k, v in value.items())
+        and all(isinstance(k, str) and isinstance(v, Outcome) for k, v in value.items())
     ):
         raise InvalidInput(
-            f"`{name}` is {shown(value)}, expected {name} by name, such as "
+            f"`outcomes` is {shown(value)}, expected outcomes by name, such as "
             '{"p99": Constraint(maximum=20.0)}.'
         )
 
