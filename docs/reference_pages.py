@@ -13,7 +13,8 @@ import surefoot
 MODULES = {
     "algorithms": "Named algorithms",
     "bandits": "Contextual decisions",
-    "optimizer": "The optimizer",
+    "problem": "The problem",
+    "optimizer": "The optimizer and its method",
     "spaces": "Spaces and environments",
     "parameters": "Named parameters",
     "risks": "Risk measures",

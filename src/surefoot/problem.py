@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from surefoot.spaces import Box, Fidelity, Joint, Space
 
 
+__all__ = ["CONFLICTS", "Problem"]
+
+
 class Conflict(NamedTuple):
     """Two options of a problem that do not go together, and why."""
 
