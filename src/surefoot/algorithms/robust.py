@@ -196,6 +196,8 @@ def robust(
     if policy is None:
         policy = _policy(problem, fitted=kernel is None)
     options = problem.options
+    if initial is not None:
+        options["initial"] = "`initial`"
     if kernel is not None:
         options["kernel"] = "a given `kernel`"
     if isinstance(policy, NoisyExpectedImprovement):
