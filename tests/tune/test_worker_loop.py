@@ -283,7 +283,7 @@ def test_a_process_on_a_machine_with_the_same_name_is_not_taken_to_be_gone():
 def test_a_trial_of_another_machine_is_lost_once_its_heartbeat_stops(write_study):
     now = [0.0]
     study_trials = trials_of(write_study(), rounds=3)
-    study_trials = replace(study_trials, _silent=SilentTrials(lambda: now[0], lambda: -math.inf))
+    study_trials = replace(study_trials, _silent=SilentTrials(lambda: now[0]))
     there = {**trial_owner.this_process("another run"), "host": "elsewhere"}
     running_trial(study_trials, there)
     for beat in range(5):  # alive for much longer than the timeout
@@ -295,21 +295,6 @@ def test_a_trial_of_another_machine_is_lost_once_its_heartbeat_stops(write_study
     study_trials.interrupt_lost()
     assert states(study_trials) == ["FAIL"]
     assert all_of(study_trials)[0].user_attrs[INTERRUPTED]
-
-
-def test_silence_is_not_counted_while_the_storage_does_not_answer(write_study):
-    now, answering_since = [0.0], [-float("inf")]
-    silent = SilentTrials(lambda: now[0], lambda: answering_since[0])
-    study_trials = replace(trials_of(write_study(), rounds=3), _silent=silent)
-    running_trial(study_trials, {**trial_owner.this_process("run"), "host": "elsewhere"})
-    study_trials.interrupt_lost()
-    now[0] = 10.0 * SILENCE
-    answering_since[0] = now[0] - 1.0
-    study_trials.interrupt_lost()
-    assert states(study_trials) == ["RUNNING"]
-    now[0] += SILENCE
-    study_trials.interrupt_lost()
-    assert states(study_trials) == ["FAIL"]
 
 
 def test_a_heartbeat_that_fails_does_not_end_the_measurement():

@@ -60,7 +60,7 @@ class StoredFile(Location):
 
     def lock(self, sleep: Callable[[float], None], note: Callable[[], None]) -> Lock:
         """Exclude the processes of other study files; other machines have another file."""
-        return storage_lock(self.file)
+        return storage_lock(self.file, note)
 
     def connect(self, *, create: bool) -> BaseStorage:
         """Open the file; see `Location.connect`."""

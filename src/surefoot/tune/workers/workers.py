@@ -20,7 +20,6 @@ from surefoot.tune.measuring.supervised_process import Tail
 from surefoot.tune.observer import Observer
 from surefoot.tune.plain_text import printable
 from surefoot.tune.stopping import Stop
-from surefoot.tune.study.server_outage import OUTAGES
 from surefoot.tune.study.trials import StudyTrials
 from surefoot.tune.study.waiting import WaitingNote
 from surefoot.tune.workers.worker_loop import TooManyFailures
@@ -28,7 +27,6 @@ from surefoot.types import SurefootError
 
 POLL = 0.3  # seconds between looks at the storage
 SCRIPT = Path(__file__).with_name("worker_process.py")
-SILENT = 30.0  # seconds before a message is shown again
 GRACE = 20.0  # seconds for a worker to end its command and record that
 
 
@@ -137,10 +135,6 @@ def tune_with_workers(
     """
     workers: list[Worker] = []
     forwarded = False
-    alone, OUTAGES.say = (
-        OUTAGES.say,
-        once_in_a_while(observer.note),
-    )  # all processes see the same outages
     try:
         for index in range(number):
             stop.check()
@@ -152,8 +146,8 @@ def tune_with_workers(
         while alive:
             with stop.interruptible():
                 time.sleep(POLL)
-                for text in [text for one in workers for text in one.messages()]:
-                    OUTAGES.say(text)
+                for text in dict.fromkeys(text for one in workers for text in one.messages()):
+                    observer.note(text)
                 observer.finished()
                 waiting.look()
             if stop.requested and not forwarded:
@@ -173,27 +167,7 @@ def tune_with_workers(
                 one.process.terminate()
         for one in workers:
             one.end()
-        OUTAGES.say = alone
         trials.interrupt_lost()
-
-
-def once_in_a_while(
-    note: Callable[[str], None], clock: Callable[[], float] = time.monotonic
-) -> Callable[[str], None]:
-    """The same function, but for texts that it had in the last `SILENT` seconds.
-
-    Args:
-        note: Shows a message.
-        clock: The present time, in seconds.
-    """
-    shown: dict[str, float] = {}
-
-    def note_once(text: str) -> None:
-        if clock() - shown.get(text, -SILENT) >= SILENT:
-            shown[text] = clock()
-            note(text)
-
-    return note_once
 
 
 def _check_exit(ended: Worker, alive: list[Worker], note: Callable[[str], None]) -> None:
