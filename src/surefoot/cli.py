@@ -6,12 +6,11 @@ Each command imports what it needs, so that `surefoot --help` answers at once.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from functools import partial
 from importlib.metadata import entry_points
 from importlib.metadata import version as installed_version
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 from surefoot._internal.extras import extra
 
@@ -31,10 +30,6 @@ with extra("tune"):
     from surefoot._commands.terminal import say as _say
     from surefoot.cli_words import GuessedWords
     from surefoot.tune.errors import INTERRUPTED, INVALID, STOPPED
-
-if TYPE_CHECKING:
-    from surefoot.tune.study.summary import AgainstDefaults, Summary
-    from surefoot.tune.units import Units
 
 _NO_EXPERIMENTS = "the experiments are a separate package: install surefoot-experiments first"
 
@@ -132,7 +127,7 @@ def tune(
         summary = outcome.summary
         if not quiet:
             typer.echo(f"{rounds_text(summary.trials, outcome.rounds, summary.failed)}.")
-            _show(summary)
+            _say("\n".join(summary.lines()))
         if outcome.stopped:
             raise typer.Exit(INTERRUPTED)
         if summary.failed == summary.trials:
@@ -228,7 +223,7 @@ def recommend(
     """
     with one_line_errors():
         from surefoot.tune import open_study, summarise
-        from surefoot.tune.ask_tell.answers import recommendation_as_dict, summary_as_dict
+        from surefoot.tune.ask_tell.answers import recommendation_as_dict
         from surefoot.tune.comparison.compare import measured_verdict
         from surefoot.tune.comparison.named_settings import given_values
         from surefoot.tune.study.best_by_given import best_by_given, by_given_lines
@@ -246,12 +241,12 @@ def recommend(
         measured = study_units(opened.state().attributes) if prefer else {}
         limits = preferences(opened.study_file, prefer or [], measured)
         summary = summarise(opened, given_values(opened.study_file, texts), limits)
-        best = summary.recommended or opened.state().recommendation  # or why there is none
         if as_json:
-            typer.echo(json.dumps(summary_as_dict(opened.study_file, summary, best)))
-        else:
-            _show(summary, measured_verdict(opened.study_file, best.params))
-            typer.echo(f"From {summary.trials} trials, {summary.failed} of them failed.")
+            typer.echo(json.dumps(summary.as_dict()))
+            return
+        best = summary.state.recommendation  # or why there is none
+        _say("\n".join(summary.lines(measured_verdict(opened.study_file, best.params))))
+        typer.echo(f"From {summary.trials} trials, {summary.failed} of them failed.")
 
 
 @app.command()
@@ -522,58 +517,3 @@ def reproduce(
 ask_tell.add_to(app)
 init.add_to(app)
 judge.add_to(app)
-
-
-def _against(defaults: AgainstDefaults, recommended: Mapping[str, Any], units: Units) -> str:
-    if recommended == defaults.params:
-        return "These are the defaults."
-    from surefoot.tune.estimate_text import estimate_texts
-
-    ends = (defaults.value + defaults.lower, defaults.value + defaults.upper)
-    value = units.of_value(estimate_texts(defaults.value, *ends)[0])
-    against = f"Against the defaults, which the model predicts at {value}: {defaults}."
-    return f"{against} {defaults.limits}".rstrip()
-
-
-def _show(summary: Summary, verdict: str = "") -> None:
-    """Print the recommendation, if there is one, and what is known of it.
-
-    Args:
-        summary: The summary of the study.
-        verdict: The comparison with the defaults as it was measured, if it was.
-    """
-    from surefoot.tune.definition.constraint_text import constraint_lines
-    from surefoot.tune.estimate_text import estimate_texts, quantity, setting_text
-
-    best, risk, units = summary.recommended, summary.risk, summary.units
-    if best is None:
-        for text in summary.failures:
-            _say(text)
-        return
-    what = quantity(best.estimand, None if risk is None else f"{risk.name} of")
-    value, interval = f"{best.value:.5g}", "(a single measurement has no interval)"
-    if summary.interval is not None:
-        value, low, high = estimate_texts(best.value, *summary.interval)
-        interval = f"(95 % credible interval {low} to {high})"
-    named = "Recommended" if best.feasible else "No feasible configuration yet; nearest"
-    known = f"with {what} {units.of_value(value)} {interval}"
-    if summary.front is not None:
-        known = f"with {summary.front.value}"
-    _say(f"{named}, {known}:")
-    for name, value in best.params.items():
-        _say(f"  {name} = {units.of(name, value, setting_text(value))}")
-    for line in constraint_lines(best, summary.constraints, summary.together, units.reported):
-        _say(line)
-    if risk is not None:
-        of = "" if best.estimand == "location" else f" of the {best.estimand} of measurements"
-        typer.echo(f"{risk.name[0].upper()}{risk.name[1:]}{of}: {risk.meaning}.")
-    if verdict:
-        _say(verdict)
-    if summary.defaults is not None:
-        _say(_against(summary.defaults, best.params, units))
-    if summary.front is not None:
-        _say("\n".join(summary.front.lines))
-    for text in (*summary.effects, *summary.failures):
-        _say(text)
-    for text in summary.warnings:
-        _say(f"Warning: {text}")

@@ -191,16 +191,16 @@ def test_effects_of_a_study_file_are_names(write_study):
 @pytest.mark.slow
 def test_a_run_says_what_changed_and_what_contradicts_the_model(write_study, monkeypatch):
     sentences = {
-        "effect_lines": "The level of the measurements changed.",
-        "contradictions": "The default configuration was measured 3 times.",
+        "study.findings.effect_lines": "The level of the measurements changed.",
+        "display.contradictions": "The default configuration was measured 3 times.",
     }
     for name, text in sentences.items():
-        monkeypatch.setattr(f"surefoot.tune.display.{name}", lambda *_, text=text, **__: (text,))
+        monkeypatch.setattr(f"surefoot.tune.{name}", lambda *_, text=text, **__: (text,))
     trials = trials_of(write_study(), rounds=2)
     stop = Stop()
     progress = Progress(trials, stop)
     tune(trials, Scripted(before=stop.request), stop)
     progress.update()
-    assert (progress.finished, progress.seconds_left) == (1, None)  # it is about to end
+    assert (progress.state.finished, progress.seconds_left) == (1, None)  # it is about to end
     level, default = sentences.values()
     assert progress.notes() == [level, f"warning: {default}"]

@@ -14,7 +14,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
 from surefoot.integrations.optuna import ENVIRONMENT
 from surefoot.integrations.optuna.discarded import discard
-from surefoot.tune.ask_tell.answers import Asked, Prediction, Status, Told, summary_as_dict
+from surefoot.tune.ask_tell.answers import Asked, Prediction, Status, Told
 from surefoot.tune.ask_tell.design import left_of_design
 from surefoot.tune.ask_tell.told_values import Given, result_of
 from surefoot.tune.comparison.named_settings import given_values, named_settings
@@ -39,7 +39,6 @@ from surefoot.tune.study.trial_attributes import (
     trial_worker,
 )
 from surefoot.tune.study.trials import NoTrial, StudyTrials
-from surefoot.tune.study.unmeasured import unmeasured
 from surefoot.types import InvalidInput, SurefootError
 
 Result = TypeVar("Result")
@@ -212,12 +211,9 @@ class AskTell:
             NotReady: If the study has no measurement yet.
             StorageFailed: If the storage cannot be read.
         """
-        from surefoot.tune.study.summary import summarise
+        from surefoot.tune.study.findings import summarise
 
-        values = given_values(self.study_file, given or {})
-        summary = summarise(self.opened, values)
-        best = summary.recommended or self.opened.state().recommendation
-        return summary_as_dict(self.study_file, summary, best)
+        return summarise(self.opened, given_values(self.study_file, given or {})).as_dict()
 
     def status(self) -> Status:
         """The rounds, and the configurations that wait for their outcome.
@@ -237,7 +233,7 @@ class AskTell:
                 for one in state.trials
             ),
             asked=tuple(Asked.of(one) for one in state.trials if is_asked(one)),
-            unmeasured=unmeasured(self.study_file, state.trials),
+            unmeasured=state.unmeasured,
         )
 
     def _tell(self, id: object, result: Measurement | Failure) -> Told:

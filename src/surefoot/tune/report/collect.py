@@ -33,14 +33,9 @@ from surefoot.tune.report.decision import decision
 from surefoot.tune.report.formatting import setting
 from surefoot.tune.study.best_by_given import values_along
 from surefoot.tune.study.early_stop import probability_left
-from surefoot.tune.study.effects_text import effect_lines
-from surefoot.tune.study.failures import failure_lines
+from surefoot.tune.study.findings import Findings
 from surefoot.tune.study.front_text import StudyFront, values_text
 from surefoot.tune.study.state import StudyState
-from surefoot.tune.study.summary import (
-    constraints_together,
-    warnings_of,
-)
 from surefoot.tune.study.trial_attributes import (
     ENDED_EARLY,
     failure_reason,
@@ -71,6 +66,7 @@ def collect(state: StudyState) -> Report:
     past = {count: _outlook(state.after(count)) for count in earlier}  # one belief at a time
     for count, (then, _) in past.items():
         state.opened.recommended[count] = then
+    found = Findings(state, list(past))
     outlooks = {**past, len(measured): _outlook(state)}
     predicted = intervals(*state.at_measured(model))
     fits = {
@@ -97,7 +93,7 @@ def collect(state: StudyState) -> Report:
         gain=0.0 if study_file.stop is None else study_file.stop.gain,
         confidence=0.0 if study_file.stop is None else study_file.stop.confidence,
         left_to_gain=tuple(chance for _, left in outlooks.values() for chance in left),
-        warnings=warnings_of(state, list(past)),
+        warnings=found.warnings,
         slices=slices(model, best.params, space, _best_values(model, measured)),
         noise_facts=facts,
         noise_verdict=verdict,
@@ -110,25 +106,23 @@ def collect(state: StudyState) -> Report:
         storage=_storage(study_file),
         seed=study_file.study.seed,
         written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        decision=decision(state, first.params),
+        decision=decision(found, first.params),
         given=", ".join(f"{name}={setting(value)}" for name, value in given.items()),
         environment=_environment(study_file, model, best.params),
-        constraints=tuple(
-            line.strip() for line in constraint_lines(best, {}, constraints_together(state))
-        ),
-        effects=_effects(state),
+        constraints=tuple(line.strip() for line in constraint_lines(best, {}, found.together)),
+        effects=_effects(found),
         units=study_file.units,
         estimand=model.estimand,
         feasible=best.feasible,
-        failures=tuple(map(escaped, failure_lines(state.trials))),
+        failures=tuple(map(escaped, found.failures)),
         bounds=study_file.constraints,
-        front=_front(state) if study_file.scheme.objectives else None,
+        front=None if found.front is None else _front(state, found.front),
     )
 
 
-def _front(state: StudyState) -> FrontView:
+def _front(state: StudyState, found: StudyFront) -> FrontView:
     """The Pareto front of several objectives, and what was measured of each."""
-    found, measured = StudyFront.of_state(state), [trial_constraints(one) for one in state.measured]
+    measured = [trial_constraints(one) for one in state.measured]
     first, *further = found.front.names
     return FrontView(
         found.front,
@@ -290,11 +284,11 @@ def _verdict(found: TailDiagnosis, downweighted: int) -> str:
     return f"{noise}{weak} {weights}"
 
 
-def _effects(state: StudyState) -> Effects:
-    model, recommended = state.belief, state.recommendation.params
+def _effects(found: Findings) -> Effects:
+    model, recommended = found.state.belief, found.state.recommendation.params
     drift, workers = model.drift(recommended), model.workers(recommended)
     return Effects(
-        effect_lines(state),
+        found.effects,
         () if drift is None else tuple(drift.trials),
         () if drift is None else intervals(drift.mean, drift.lower, drift.upper),
         tuple((escaped(name), Interval(*ends)) for name, ends in sorted(workers.items())),

@@ -75,9 +75,9 @@ class OpenedStudy:
     _beliefs: dict[int, StudyBelief] = field(default_factory=dict, repr=False)
 
     def _repr_html_(self) -> str:
-        from surefoot.tune.study.summary import summarise  # which needs this module
+        from surefoot.tune.study.findings import summarise  # which needs this module
 
-        return summarise(self).html(self.study_file.study.name)
+        return summarise(self)._repr_html_()
 
     @cached_property
     def study_file(self) -> StudyFile:

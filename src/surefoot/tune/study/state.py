@@ -14,7 +14,12 @@ from optuna.trial import FrozenTrial, TrialState
 from surefoot.integrations.optuna.predictions import unmeasured_text
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.study.confirm_stage import ConfirmStage, recommended
-from surefoot.tune.study.trial_attributes import is_failed_round, is_round, trial_environment
+from surefoot.tune.study.trial_attributes import (
+    is_failed_round,
+    is_round,
+    trial_constraints,
+    trial_environment,
+)
 from surefoot.types import InvalidInput
 
 if TYPE_CHECKING:
@@ -61,6 +66,13 @@ class StudyState:
     def failed(self) -> int:
         """Number of rounds without a measurement."""
         return sum(map(is_failed_round, self.trials))
+
+    @cached_property
+    def unmeasured(self) -> tuple[str, ...]:
+        """Constraints and further objectives without a value, once a trial has a measurement."""
+        complete = [trial for trial in self.trials if trial.state == TrialState.COMPLETE]
+        known = {name for trial in complete for name in trial_constraints(trial)}
+        return tuple(name for name in self.study_file.reported if complete and name not in known)
 
     @cached_property
     def belief(self) -> StudyBelief:
