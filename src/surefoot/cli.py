@@ -6,6 +6,7 @@ Each command imports what it needs, so that `surefoot --help` answers at once.
 from __future__ import annotations
 
 import json
+import shlex
 from functools import partial
 from importlib.metadata import entry_points
 from importlib.metadata import version as installed_version
@@ -17,7 +18,7 @@ from surefoot._internal.extras import extra
 with extra("tune"):
     import typer
 
-    from surefoot._commands import ask_tell, init, judge
+    from surefoot._commands import ask_tell
     from surefoot._commands.terminal import (
         GivenOption,
         StudyArgument,
@@ -29,8 +30,10 @@ with extra("tune"):
     )
     from surefoot._commands.terminal import say as _say
     from surefoot.cli_words import GuessedWords
-    from surefoot.tune.errors import INTERRUPTED, INVALID, STOPPED
+    from surefoot.tune.plain_text import INTERRUPTED, INVALID, STOPPED
+    from surefoot.types import InvalidInput
 
+DISCARDED = 3  # exit code of a change that `judge` does not keep
 _NO_EXPERIMENTS = "the experiments are a separate package: install surefoot-experiments first"
 
 app = typer.Typer(
@@ -343,8 +346,7 @@ def report(
 ) -> None:
     """Write a report as one HTML page."""
     with one_line_errors():
-        from surefoot.tune.report import write_report
-        from surefoot.tune.report.watching import watched
+        from surefoot.tune.report import watched, write_report
 
         if not watch:
             write_report(study, output)
@@ -515,5 +517,110 @@ def reproduce(
 
 
 ask_tell.add_to(app)
-init.add_to(app)
-judge.add_to(app)
+
+
+@app.command()
+def init(
+    command: Annotated[
+        str,
+        typer.Argument(
+            metavar="COMMAND",
+            help="The command line to measure with, quoted, with {name:low..high} or {name:a,b,c} "
+            "for each parameter.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="The study file to write, by default PROGRAM.toml.",
+            show_default=False,
+        ),
+    ] = None,
+    maximize: Annotated[
+        bool, typer.Option("--maximize", help="Larger measurements are better.")
+    ] = False,
+) -> None:
+    """Write a study file for a command line.
+
+    \b
+    surefoot init "nginx-bench --workers {workers:1..16} --buffer {buffer:1k..1m}"
+
+    Whole numbers are integers, wide ranges are searched on a log scale, and a suffix such as k
+    stays with the value. An existing file is left as it is.
+    """
+    with one_line_errors():
+        from surefoot.tune.definition.command_template import shell_note
+        from surefoot.tune.definition.new_study import new_study
+
+        name, text = new_study(command, maximize)
+        path = output or Path(f"{name}.toml")
+        try:
+            with path.open("x", encoding="utf-8") as file:
+                file.write(text)
+        except FileExistsError:
+            raise InvalidInput(f"{path}: exists, expected a new file; use -o FILE") from None
+        except OSError as error:
+            raise InvalidInput(f"{path}: cannot be written: {error.strerror}") from None
+        if note := shell_note(command):
+            _say(f"Warning: {note}", err=True)
+        word = shlex.quote(str(path))
+        _say(f"wrote {path}; `surefoot check {word}` measures once, `surefoot tune {word}` begins")
+
+
+@app.command()
+def judge(
+    session: Annotated[
+        Path,
+        typer.Argument(metavar="SESSION", help="File of the session.", show_default=False),
+    ],
+    incumbent: Annotated[
+        str,
+        typer.Option(metavar="COMMAND", help="Measures the system as it is.", show_default=False),
+    ],
+    proposal: Annotated[
+        str,
+        typer.Option(metavar="COMMAND", help="Measures the proposed change.", show_default=False),
+    ],
+    maximize: Annotated[
+        bool, typer.Option("--maximize", help="Larger measurements are better.")
+    ] = False,
+    proposals: Annotated[int | None, whole(1, "Proposals of a new session; 30 by default.")] = None,
+    error: Annotated[
+        float | None,
+        probability(
+            "Probability that a new session keeps any change that is none; 0.05 by default."
+        ),
+    ] = None,
+    runs: Annotated[
+        int | None,
+        whole(
+            5, "Runs of the incumbent in a new session, and of a proposal at most; 60 by default"
+        ),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print the decision only.")] = False,
+) -> None:
+    """Keep or discard a proposed change, with a stated error for all proposals together.
+
+    Measures the incumbent, once in a session and again after a change that was kept, and then the
+    proposal until it is known to be better or unlikely to be. A run that fails is worse than any
+    other. Exit code 0: keep it; 3: discard it; 1: the first five runs of the incumbent failed, and
+    nothing is decided. The error holds for any noise, as long as the machine does not drift within
+    the session. After an interruption the same command goes on.
+    """
+    with one_line_errors():
+        from surefoot.tune.judging.judge import KEEP
+        from surefoot.tune.judging.judge import judge as decide
+
+        rules: dict[str, object] = {"direction": "maximize"} if maximize else {}
+        given = {"proposals": proposals, "error": error, "pool": runs, "most": runs}
+        rules |= {name: one for name, one in given.items() if one is not None}
+        result = decide(
+            session, incumbent, proposal, (lambda line: None) if quiet else _say, **rules
+        )
+        _say(result.line)
+    if result.decision != KEEP:
+        raise typer.Exit(DISCARDED)

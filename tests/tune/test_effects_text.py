@@ -18,6 +18,7 @@ from surefoot.tune import import_table
 from surefoot.tune.definition.command_template import CommandTemplate
 from surefoot.tune.definition.study_file import StudyFile, StudyFileError
 from surefoot.tune.display import Progress
+from surefoot.tune.estimate_text import Units
 from surefoot.tune.measuring.command_objective import CommandObjective
 from surefoot.tune.measuring.function_server import _call
 from surefoot.tune.measuring.measurement import Failure, Measurement
@@ -30,7 +31,6 @@ from surefoot.tune.study.effects_text import (
     largest_change,
 )
 from surefoot.tune.study.opened_study import open_study
-from surefoot.tune.units import Units
 from surefoot.tune.workers.worker_loop import tune
 
 

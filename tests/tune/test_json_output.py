@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from surefoot.tune.definition.command_template import CommandTemplate
-from surefoot.tune.definition.value_name import ValueName, wrong_value_name
+from surefoot.tune.definition.section import ValueName, wrong_value_name
 from surefoot.tune.measuring import supervised_process
 from surefoot.tune.measuring.command_objective import CommandObjective
 from surefoot.tune.measuring.json_output import Document, Output

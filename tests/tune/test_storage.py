@@ -31,14 +31,13 @@ from surefoot.tune import StudyFile, StudyFileError, open_study, run
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study import server, storage_faults, study_lock, trial_owner
 from surefoot.tune.study.compatibility import DEFINITION
-from surefoot.tune.study.journal import JournalFile, JournalLock
 from surefoot.tune.study.location import NoStudy, StorageFailed
 from surefoot.tune.study.opened_study import create_study
 from surefoot.tune.study.optuna_schema import TABLES
 from surefoot.tune.study.server import Server
 from surefoot.tune.study.storage import locate, stored_in
 from surefoot.tune.study.storage_faults import overcome, passes
-from surefoot.tune.study.stored_file import SQLiteFile
+from surefoot.tune.study.stored_file import JournalFile, JournalLock, SQLiteFile
 from surefoot.tune.study.trial_attributes import OWNER, SECONDS
 from surefoot.tune.workers.worker_loop import tune
 

@@ -195,7 +195,7 @@ def serve(
 
             run_mcp(opened)
         else:
-            from surefoot.tune.ask_tell.serve import serve_lines
+            from surefoot.tune.ask_tell.verbs import serve_lines
 
             requests = typer.get_text_stream("stdin", "utf-8", "surrogateescape")
             serve_lines(opened, requests, typer.get_text_stream("stdout"))

@@ -16,8 +16,14 @@ with extra("tune"):
     import typer
 
     from surefoot.tune.closed_terminal import forget_full_output
-    from surefoot.tune.errors import INTERRUPTED, STOPPED, error_line, exit_code
-    from surefoot.tune.plain_text import printable, shown
+    from surefoot.tune.plain_text import (
+        INTERRUPTED,
+        STOPPED,
+        error_line,
+        exit_code,
+        printable,
+        shown,
+    )
     from surefoot.types import SurefootError
 
 StudyArgument = Annotated[

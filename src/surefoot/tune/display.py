@@ -24,7 +24,7 @@ from surefoot.integrations.optuna.search_space import ExhaustedSpace
 from surefoot.tune.closed_terminal import StandardOutput
 from surefoot.tune.definition.constraint_text import beyond_text, probability_text
 from surefoot.tune.definition.study_file import StudyFile
-from surefoot.tune.estimate_text import measured_text
+from surefoot.tune.estimate_text import Units, measured_text
 from surefoot.tune.observer import SILENT, NewTrials, Observer
 from surefoot.tune.plain_text import printable
 from surefoot.tune.stopping import Stop
@@ -43,7 +43,6 @@ from surefoot.tune.study.trial_attributes import (
     trial_environment,
 )
 from surefoot.tune.study.trials import StudyTrials
-from surefoot.tune.units import Units
 
 NOT_FEASIBLE = "no feasible configuration yet"
 MEASURED = 12  # largest initial design: the first fits call almost any value an outlier

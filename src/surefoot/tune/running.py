@@ -17,11 +17,10 @@ from surefoot.tune.comparison.named_settings import given_values
 from surefoot.tune.definition.command_template import shell_notes
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.display import console_of, display_of, show
-from surefoot.tune.event_log import check_log, event_log
-from surefoot.tune.measuring.kept_processes import KeptProcesses
 from surefoot.tune.measuring.objective import Objective, usable_objective
 from surefoot.tune.measuring.setup_commands import set_up
-from surefoot.tune.observer import Observer
+from surefoot.tune.measuring.supervised_process import KeptProcesses
+from surefoot.tune.observer import Observer, check_log, event_log
 from surefoot.tune.stopping import Stop, stop_on_signals
 from surefoot.tune.study.findings import Findings, summarise
 from surefoot.tune.study.opened_study import create_study, import_model, open_study

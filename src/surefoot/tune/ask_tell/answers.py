@@ -17,7 +17,7 @@ from surefoot.tune.study.trial_attributes import asked_id, failure_reason, trial
 
 if TYPE_CHECKING:
     from surefoot.integrations.optuna import StudyRecommendation
-    from surefoot.tune.units import Units
+    from surefoot.tune.estimate_text import Units
 
 
 @dataclass(frozen=True)

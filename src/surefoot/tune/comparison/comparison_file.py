@@ -54,31 +54,31 @@ class ComparisonRecord:
         Raises:
             WriteFailed: If the file cannot be written.
         """
-        line: dict[str, Any] = {"comparison": self.number, "pair": pair, "setting": label}
         if isinstance(result, Measurement):
             environment = result.environment or environment
-            line["value"] = result.value
-            if result.sem:
-                line["sem"] = result.sem
-            if result.ended_early:
-                line["ended early"] = True
-            if result.samples:
-                line["samples"] = result.samples
-            if result.worker:
-                line["worker"] = result.worker
-            if result.number.text:
-                line["unit"] = result.number.unit
-            if others := result.others:
-                line["constraints"] = result.values
-                errors = {name: one.sem for name, one in others.items() if one.sem}
-                line |= {"sems": errors} if errors else {}
-                line["units"] = {name: one.unit for name, one in others.items()}
+            optional = {
+                "sem": result.sem,
+                "ended early": result.ended_early,
+                "samples": result.samples,
+                "worker": result.worker,
+                "unit": result.number.unit,
+                "constraints": result.values,
+                "sems": {name: one.sem for name, one in result.others.items() if one.sem},
+                "units": {name: one.unit for name, one in result.others.items()},
+            }
+            found = {"value": result.value, **{key: one for key, one in optional.items() if one}}
         else:
-            line |= {"failure": result.reason, "output": result.output}
-            line["blameless"] = result.blameless
-        line |= {"seconds": round(result.seconds, 6), "time": round(time.time(), 3)}
-        if environment:
-            line["environment"] = dict(environment)
+            found = {name: getattr(result, name) for name in ("output", "blameless")}
+            found["failure"] = result.reason
+        line = {
+            "comparison": self.number,
+            "pair": pair,
+            "setting": label,
+            **found,
+            "seconds": round(result.seconds, 6),
+            "time": round(time.time(), 3),
+            **({"environment": dict(environment)} if environment else {}),
+        }
         _append(self.descriptor, self.path, line)
         if pair == len(self.pairs):
             self.pairs.append({})

@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import Any
 
 from surefoot.integrations.optuna import Front, ParetoPoint
-from surefoot.tune.units import Units
+from surefoot.tune.estimate_text import Units
 from surefoot.types import Constraint
 
 

@@ -54,13 +54,12 @@ def settings_html(values: dict[str, Any]) -> str:
 
 def trial_html(trial: Trial) -> str:
     """A trial, for a figure's hover text."""
-    lines = [f"trial {trial.number}"]
-    if trial.value is not None:
-        lines.append(f"measured {number(trial.value)}")
-    if trial.predicted is not None:
-        lines.append(f"predicted {interval_text(trial.predicted)}")
-    if trial.weight is not None:
-        lines.append(f"weight {trial.weight:.2f}" + (": outlier" if trial.outlier else ""))
-    if trial.failure:
-        lines.append(f"failed: {escape(trial.failure[:120])}")
-    return "<br>".join([*lines, settings_html({**trial.params, **trial.environment})])
+    lines = (
+        f"trial {trial.number}",
+        "" if trial.value is None else f"measured {number(trial.value)}",
+        "" if trial.predicted is None else f"predicted {interval_text(trial.predicted)}",
+        "" if trial.weight is None else f"weight {trial.weight:.2f}{': outlier' * trial.outlier}",
+        f"failed: {escape(trial.failure[:120])}" if trial.failure else "",
+        settings_html({**trial.params, **trial.environment}),
+    )
+    return "<br>".join(filter(None, lines))

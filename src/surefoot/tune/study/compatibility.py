@@ -11,8 +11,7 @@ from optuna.trial import FrozenTrial, TrialState
 from surefoot.integrations.optuna import ENVIRONMENT
 from surefoot.parameters.parameter import is_on_grid
 from surefoot.tune.definition.study_file import StudyFile, StudyFileError
-from surefoot.tune.measuring.measured_units import declared_units, unit_phrase
-from surefoot.tune.measuring.measurement import VALUE
+from surefoot.tune.measuring.measurement import VALUE, declared_units, unit_phrase
 from surefoot.tune.measuring.unit_scales import factor
 from surefoot.tune.plain_text import shown
 from surefoot.tune.study.trial_attributes import OWNER, UNITS, study_units

@@ -26,10 +26,9 @@ from surefoot.tune.plain_text import shown
 from surefoot.tune.study.compatibility import DEFINITION, check_compatible, continued
 from surefoot.tune.study.failures import without_measurement
 from surefoot.tune.study.location import Location, NoStudy
-from surefoot.tune.study.other_storage import study_in
 from surefoot.tune.study.parameter_units import ParameterConversion
 from surefoot.tune.study.state import StudyState
-from surefoot.tune.study.storage import is_storage, locate
+from surefoot.tune.study.storage import is_storage, locate, study_in
 from surefoot.tune.study.storage_faults import overcome
 from surefoot.tune.study.study_lock import study_lock
 from surefoot.types import InvalidInput

@@ -15,8 +15,8 @@ import optuna
 import torch
 
 from surefoot.tune.definition.study_file import StudyFile
-from surefoot.tune.measuring.kept_processes import KeptProcesses
 from surefoot.tune.measuring.objective import Objective, objective_of
+from surefoot.tune.measuring.supervised_process import KeptProcesses
 from surefoot.tune.observer import Observer
 from surefoot.tune.plain_text import printable
 from surefoot.tune.stopping import Stop, stop_on_signals

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import queue
@@ -14,15 +13,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from surefoot.tune.measuring.kept_processes import KeptProcesses
 from surefoot.tune.measuring.measurement import describe_exit
-from surefoot.tune.measuring.supervised_process import Tail
+from surefoot.tune.measuring.supervised_process import KeptProcesses, Tail
 from surefoot.tune.observer import Observer
 from surefoot.tune.plain_text import printable
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study.trials import StudyTrials
-from surefoot.tune.study.waiting import WaitingNote
-from surefoot.tune.workers.worker_loop import TooManyFailures
+from surefoot.tune.workers.worker_loop import TooManyFailures, WaitingNote
 from surefoot.types import SurefootError
 
 POLL = 0.3  # seconds between looks at the storage
@@ -82,11 +79,7 @@ class Worker:
 
     def messages(self) -> list[str]:
         """The messages that have come since the last call."""
-        new = []
-        with contextlib.suppress(queue.Empty):
-            while True:
-                new.append(self._messages.get_nowait())
-        return new
+        return [self._messages.get() for _ in range(self._messages.qsize())]
 
     def end(self) -> None:
         """End it with its command; returns when it is gone."""
