@@ -155,7 +155,7 @@ def test_no_two_columns_of_the_trials_have_one_name(measure, kind):
 @pytest.mark.parametrize("names", [(EVIL,), (EVIL, "heat")])
 def test_every_text_is_escaped(names):
     points = tuple((float(n),) * len(names) for n in range(3))
-    view = environment_view(*points, names=names, risk=EVIL, meaning=EVIL)
+    view = environment_view(*points, names=names, name=EVIL, meaning=EVIL)
     trials = tuple(trial(n, 10.0, environment={EVIL: 1.0}) for n in range(3))
     text = page(report_of(trials, environment=view))
     assert "<script>alert" not in text

@@ -34,7 +34,7 @@ from surefoot.tune.report.formatting import setting
 from surefoot.tune.study.best_by_given import values_along
 from surefoot.tune.study.early_stop import probability_left
 from surefoot.tune.study.findings import Findings
-from surefoot.tune.study.front_text import StudyFront, values_text
+from surefoot.tune.study.front_text import StudyFront
 from surefoot.tune.study.state import StudyState
 from surefoot.tune.study.trial_attributes import (
     ENDED_EARLY,
@@ -125,14 +125,11 @@ def _front(state: StudyState, found: StudyFront) -> FrontView:
     measured = [trial_constraints(one) for one in state.measured]
     first, *further = found.front.names
     return FrontView(
-        found.front,
+        found,
         {
             first: [one.value for one in state.measured],
             **{name: [one.get(name) for one in measured] for name in further},
         },
-        {name: f"{name} [{unit}]" if unit else name for name, unit in found.of.items()},
-        found.chosen,
-        escaped(values_text(found.chosen, found.of, further)),
         {name: int(one.outliers.sum()) for name, one in state.objectives.objectives.items()},
     )
 
@@ -308,10 +305,7 @@ def _environment(
         points=tuple(tuple(point) for point in over.values.tolist()),
         predicted=intervals(over.mean, over.lower, over.upper),
         weights=tuple(over.weights.tolist()),
-        measure=risk.measure,
-        level=risk.level,
-        risk=risk.name,
-        meaning=risk.meaning,
+        risk=risk,
     )
 
 

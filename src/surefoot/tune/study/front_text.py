@@ -150,6 +150,11 @@ class StudyFront:
         return values_text(self.chosen, self.of)
 
     @property
+    def further(self) -> str:
+        """All objectives but the first at the recommended point."""
+        return values_text(self.chosen, self.of, self.front.names[1:])
+
+    @property
     def as_json(self) -> dict[str, Any]:
         """JSON values."""
         return {
