@@ -79,9 +79,7 @@ def measured_text(value: float) -> str:
         ('2e-06', '1e+30')
     """
     text = f"{value + 0.0:.{_LEAST}g}"
-    if "e+" in text and abs(value) < 10.0**_MOST:
-        return f"{value:.1f}".removesuffix(".0")
-    return text
+    return f"{value:.1f}".removesuffix(".0") if "e+" in text and abs(value) < 10.0**_MOST else text
 
 
 def setting_text(value: Any) -> str:

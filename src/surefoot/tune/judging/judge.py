@@ -15,7 +15,7 @@ from surefoot.tune.definition.command_template import CommandTemplate, InvalidCo
 from surefoot.tune.judging.rank_bets import evidence
 from surefoot.tune.measuring.command_objective import CommandObjective
 from surefoot.tune.measuring.measurement import MEASUREMENT, Measurement, unit_phrase
-from surefoot.tune.output_file import WriteFailed, check_output
+from surefoot.tune.output_file import append_line, check_output, read_lines
 from surefoot.tune.plain_text import printable, shown
 from surefoot.tune.stopping import Stop, stop_on_signals
 from surefoot.types import InvalidInput, SurefootError
@@ -139,23 +139,18 @@ class Session:
         if not file.exists():
             session = cls(file, Rules(**given))
             session.rules.check()
-            session._append({"rules": asdict(session.rules)})
+            append_line(file, {"rules": asdict(session.rules)})
             return session
         try:
-            text = file.read_text(encoding="utf-8")
-            complete = text[
-                : text.rfind("\n") + 1
-            ]  # but for a line that a killed process has begun
-            lines = [json.loads(line) for line in complete.splitlines()]
+            lines = [json.loads(line) for line in read_lines(file)]
             rules = Rules(**lines[0]["rules"])
-        except OSError as error:
-            raise InvalidInput(f"{file}: cannot be read: {error.strerror}") from None
+        except InvalidInput:
+            raise
         except (ValueError, LookupError, TypeError):
             raise InvalidInput(
                 f"{file}: is not a session of `surefoot judge`; choose another file"
             ) from None
-        if complete != text:
-            file.write_text(complete, encoding="utf-8")
+        read_lines(file, repair=True)
         rules.check()
         for name, now in given.items():
             if now != (before := getattr(rules, name)):
@@ -213,15 +208,8 @@ class Session:
 
     def record(self, event: Mapping[str, Any]) -> None:
         """Store a run, a proposal or a decision; it counts once it is stored."""
-        self._append(event)
+        append_line(self.file, event)
         self._apply(event)
-
-    def _append(self, event: Mapping[str, Any]) -> None:
-        try:
-            with self.file.open("a", encoding="utf-8") as stream:
-                stream.write(json.dumps(event) + "\n")
-        except OSError as error:
-            raise WriteFailed(f"{self.file}: cannot be written: {error.strerror}") from None
 
     def _apply(self, event: Mapping[str, Any]) -> None:
         if "decision" in event:

@@ -26,16 +26,12 @@ def within(value: float, width: float) -> str:
     if not (math.isfinite(value) and math.isfinite(width)) or width <= 0:
         return number(value)
     finest = math.floor(math.log10(width)) - 1
-    if abs(value) >= 1e7 or finest < -7:
-        return number(value)
-    return f"{value:,.{max(0, -finest)}f}"
+    return number(value) if abs(value) >= 1e7 or finest < -7 else f"{value:,.{max(0, -finest)}f}"
 
 
 def setting(value: Any) -> str:
     """A parameter's value: integers in full, other numbers rounded, the rest as they are."""
-    if isinstance(value, float):
-        return number(value).replace(",", "")
-    return str(value)
+    return number(value).replace(",", "") if isinstance(value, float) else str(value)
 
 
 def interval_text(interval: Interval) -> str:
