@@ -97,15 +97,13 @@ class Comparing:
     @property
     def minimize(self) -> bool:
         """Whether smaller values are better."""
-        if self.objective:
-            return self.study_file.scheme.objectives[self.objective].direction == "minimize"
-        return self.study_file.study.direction == "minimize"
+        further = self.study_file.scheme.objectives.get(self.objective)
+        return (further or self.study_file.study).direction == "minimize"
 
     @property
     def _unit(self) -> str:
-        if self.objective:
-            return self.study_file.scheme.objectives[self.objective].unit or ""
-        return self.study_file.units.value
+        further = self.study_file.scheme.objectives.get(self.objective)
+        return self.study_file.units.value if further is None else further.unit or ""
 
     @property
     def _limits(self) -> dict[str, Constraint]:

@@ -139,10 +139,9 @@ def _advice(
         return ""
     if same:
         return "Keep the defaults: no configuration is known to be better."
-    if not state.study_file.scheme.is_replayed and result is None:
-        return ""
     if result is None:
-        return f"Measure it against the defaults before you use it: `surefoot compare {word}`."
+        advice = f"Measure it against the defaults before you use it: `surefoot compare {word}`."
+        return advice if state.study_file.scheme.is_replayed else ""
     pairs = f"in {result.pairs} pair{'s' * (result.pairs != 1)} of runs"
     if result.broken:
         broken = limits_text(result.broken)

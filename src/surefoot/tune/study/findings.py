@@ -260,11 +260,9 @@ class Findings:
     @property
     def estimate(self) -> str:
         """The recommended value with its unit, and its interval if there is one."""
-        best = self.state.recommendation
-        value = f"{best.value:.5g}"
-        if self.interval is not None:
-            value = estimate_text(best.value, *self.interval)
-        return self.state.study_file.units.of_value(value)
+        value, ends = self.state.recommendation.value, self.interval
+        text = f"{value:.5g}" if ends is None else estimate_text(value, *ends)
+        return self.state.study_file.units.of_value(text)
 
     @property
     def _risk(self) -> RiskDescription | None:
@@ -401,9 +399,9 @@ def exhausted_note(state: StudyState) -> str:
     if len(values) < number:
         return ""
     repeated = [one for one in values.values() if len(one) > 1]
-    gain = "for narrower intervals"
-    if repeated and all(len({*one}) == 1 for one in repeated):
-        gain = "and tell nothing new where values have no noise; Ctrl-C ends the run"
+    exact = repeated and all(len({*one}) == 1 for one in repeated)
+    nothing = "and tell nothing new where values have no noise; Ctrl-C ends the run"
+    gain = nothing if exact else "for narrower intervals"
     return f"all {number:g} configurations have been measured: further rounds repeat them, {gain}"
 
 

@@ -87,9 +87,8 @@ class StudyState:
 
     def at_measured(self, belief: StudyBelief) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Predictions of a belief where it was measured, each under its environment."""
-        environments = None
-        if self.study_file.scheme.environment is not None:
-            environments = [trial_environment(trial) for trial in self.measured]
+        under = [trial_environment(trial) for trial in self.measured]
+        environments = None if self.study_file.scheme.environment is None else under
         return belief.predict([trial.params for trial in self.measured], environments)
 
     @property
