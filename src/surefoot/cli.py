@@ -22,6 +22,7 @@ with extra("tune"):
     from surefoot._commands.terminal import (
         GivenOption,
         StudyArgument,
+        answer,
         given_texts,
         one_line_errors,
         probability,
@@ -236,10 +237,8 @@ def recommend(
         opened, texts = open_study(study), given_texts(given)
         if opened.study_file.scheme.given and not texts:
             found = best_by_given(state := opened.state())
-            if as_json:
-                typer.echo(json.dumps([recommendation_as_dict(one) for one in found]))
-            else:
-                _say("\n".join(by_given_lines(state, found)))
+            each = [recommendation_as_dict(one) for one in found]
+            answer(as_json, each, by_given_lines(state, found))
             return
         measured = study_units(opened.state().attributes) if prefer else {}
         limits = preferences(opened.study_file, prefer or [], measured)
@@ -321,10 +320,7 @@ def compare(
             quiet=as_json,
             given=given_texts(given),
         )
-        if as_json:
-            typer.echo(json.dumps(result.as_dict()))
-        else:
-            _say("\n".join(result.lines()))
+        answer(as_json, result.as_dict(), result.lines())
         if result.stopped:
             raise typer.Exit(INTERRUPTED)
 

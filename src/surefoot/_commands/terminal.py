@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import math
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -133,3 +134,8 @@ def _say_warning(message: Warning | str, *_: object, **__: object) -> None:
 def say(text: str, err: bool = False) -> None:
     """Print text from outside, without control characters that a terminal would obey."""
     typer.echo(printable(text), err=err)
+
+
+def answer(as_json: bool, values: Any, lines: Iterable[str]) -> None:
+    """Print the answer of a command, as JSON or in lines."""
+    say(json.dumps(values) if as_json else "\n".join(lines))
