@@ -25,7 +25,7 @@ from surefoot._commands.terminal import one_line_errors
 from surefoot.cli import app
 from surefoot.cli_words import GROUPS
 from surefoot.tune import StudyFile, open_study
-from surefoot.tune.errors import STOPPED
+from surefoot.tune.plain_text import STOPPED
 from surefoot.tune.study.opened_study import create_study
 
 STUDY = """

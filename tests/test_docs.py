@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from surefoot.cli import app
 from surefoot.tune import StudyFile
 from surefoot.tune.ask_tell.ask_tell import open_ask_tell
-from surefoot.tune.ask_tell.serve import serve_lines
+from surefoot.tune.ask_tell.verbs import serve_lines
 
 ROOT = Path(__file__).parents[1]
 PAGES = [

@@ -6,22 +6,23 @@ Each command imports what it needs, so that `surefoot --help` answers at once.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import shlex
 from functools import partial
 from importlib.metadata import entry_points
 from importlib.metadata import version as installed_version
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 from surefoot._internal.extras import extra
 
 with extra("tune"):
     import typer
 
-    from surefoot._commands import ask_tell, init, judge
+    from surefoot._commands import ask_tell
     from surefoot._commands.terminal import (
         GivenOption,
         StudyArgument,
+        answer,
         given_texts,
         one_line_errors,
         probability,
@@ -30,12 +31,10 @@ with extra("tune"):
     )
     from surefoot._commands.terminal import say as _say
     from surefoot.cli_words import GuessedWords
-    from surefoot.tune.errors import INTERRUPTED, INVALID, STOPPED
+    from surefoot.tune.plain_text import INTERRUPTED, INVALID, STOPPED
+    from surefoot.types import InvalidInput
 
-if TYPE_CHECKING:
-    from surefoot.tune.study.summary import AgainstDefaults, Summary
-    from surefoot.tune.units import Units
-
+DISCARDED = 3  # exit code of a change that `judge` does not keep
 _NO_EXPERIMENTS = "the experiments are a separate package: install surefoot-experiments first"
 
 app = typer.Typer(
@@ -132,7 +131,7 @@ def tune(
         summary = outcome.summary
         if not quiet:
             typer.echo(f"{rounds_text(summary.trials, outcome.rounds, summary.failed)}.")
-            _show(summary)
+            _say("\n".join(summary.lines()))
         if outcome.stopped:
             raise typer.Exit(INTERRUPTED)
         if summary.failed == summary.trials:
@@ -228,7 +227,7 @@ def recommend(
     """
     with one_line_errors():
         from surefoot.tune import open_study, summarise
-        from surefoot.tune.ask_tell.answers import recommendation_as_dict, summary_as_dict
+        from surefoot.tune.ask_tell.answers import recommendation_as_dict
         from surefoot.tune.comparison.compare import measured_verdict
         from surefoot.tune.comparison.named_settings import given_values
         from surefoot.tune.study.best_by_given import best_by_given, by_given_lines
@@ -238,20 +237,18 @@ def recommend(
         opened, texts = open_study(study), given_texts(given)
         if opened.study_file.scheme.given and not texts:
             found = best_by_given(state := opened.state())
-            if as_json:
-                typer.echo(json.dumps([recommendation_as_dict(one) for one in found]))
-            else:
-                _say("\n".join(by_given_lines(state, found)))
+            each = [recommendation_as_dict(one) for one in found]
+            answer(as_json, each, by_given_lines(state, found))
             return
         measured = study_units(opened.state().attributes) if prefer else {}
         limits = preferences(opened.study_file, prefer or [], measured)
         summary = summarise(opened, given_values(opened.study_file, texts), limits)
-        best = summary.recommended or opened.state().recommendation  # or why there is none
         if as_json:
-            typer.echo(json.dumps(summary_as_dict(opened.study_file, summary, best)))
-        else:
-            _show(summary, measured_verdict(opened.study_file, best.params))
-            typer.echo(f"From {summary.trials} trials, {summary.failed} of them failed.")
+            typer.echo(json.dumps(summary.as_dict()))
+            return
+        best = summary.state.recommendation  # or why there is none
+        _say("\n".join(summary.lines(measured_verdict(opened.study_file, best.params))))
+        typer.echo(f"From {summary.trials} trials, {summary.failed} of them failed.")
 
 
 @app.command()
@@ -323,10 +320,7 @@ def compare(
             quiet=as_json,
             given=given_texts(given),
         )
-        if as_json:
-            typer.echo(json.dumps(result.as_dict()))
-        else:
-            _say("\n".join(result.lines()))
+        answer(as_json, result.as_dict(), result.lines())
         if result.stopped:
             raise typer.Exit(INTERRUPTED)
 
@@ -348,8 +342,7 @@ def report(
 ) -> None:
     """Write a report as one HTML page."""
     with one_line_errors():
-        from surefoot.tune.report import write_report
-        from surefoot.tune.report.watching import watched
+        from surefoot.tune.report import watched, write_report
 
         if not watch:
             write_report(study, output)
@@ -520,60 +513,110 @@ def reproduce(
 
 
 ask_tell.add_to(app)
-init.add_to(app)
-judge.add_to(app)
 
 
-def _against(defaults: AgainstDefaults, recommended: Mapping[str, Any], units: Units) -> str:
-    if recommended == defaults.params:
-        return "These are the defaults."
-    from surefoot.tune.estimate_text import estimate_texts
+@app.command()
+def init(
+    command: Annotated[
+        str,
+        typer.Argument(
+            metavar="COMMAND",
+            help="The command line to measure with, quoted, with {name:low..high} or {name:a,b,c} "
+            "for each parameter.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="The study file to write, by default PROGRAM.toml.",
+            show_default=False,
+        ),
+    ] = None,
+    maximize: Annotated[
+        bool, typer.Option("--maximize", help="Larger measurements are better.")
+    ] = False,
+) -> None:
+    """Write a study file for a command line.
 
-    ends = (defaults.value + defaults.lower, defaults.value + defaults.upper)
-    value = units.of_value(estimate_texts(defaults.value, *ends)[0])
-    against = f"Against the defaults, which the model predicts at {value}: {defaults}."
-    return f"{against} {defaults.limits}".rstrip()
+    \b
+    surefoot init "nginx-bench --workers {workers:1..16} --buffer {buffer:1k..1m}"
 
-
-def _show(summary: Summary, verdict: str = "") -> None:
-    """Print the recommendation, if there is one, and what is known of it.
-
-    Args:
-        summary: The summary of the study.
-        verdict: The comparison with the defaults as it was measured, if it was.
+    Whole numbers are integers, wide ranges are searched on a log scale, and a suffix such as k
+    stays with the value. An existing file is left as it is.
     """
-    from surefoot.tune.definition.constraint_text import constraint_lines
-    from surefoot.tune.estimate_text import estimate_texts, quantity, setting_text
+    with one_line_errors():
+        from surefoot.tune.definition.command_template import shell_note
+        from surefoot.tune.definition.new_study import new_study
 
-    best, risk, units = summary.recommended, summary.risk, summary.units
-    if best is None:
-        for text in summary.failures:
-            _say(text)
-        return
-    what = quantity(best.estimand, None if risk is None else f"{risk.name} of")
-    value, interval = f"{best.value:.5g}", "(a single measurement has no interval)"
-    if summary.interval is not None:
-        value, low, high = estimate_texts(best.value, *summary.interval)
-        interval = f"(95 % credible interval {low} to {high})"
-    named = "Recommended" if best.feasible else "No feasible configuration yet; nearest"
-    known = f"with {what} {units.of_value(value)} {interval}"
-    if summary.front is not None:
-        known = f"with {summary.front.value}"
-    _say(f"{named}, {known}:")
-    for name, value in best.params.items():
-        _say(f"  {name} = {units.of(name, value, setting_text(value))}")
-    for line in constraint_lines(best, summary.constraints, summary.together, units.reported):
-        _say(line)
-    if risk is not None:
-        of = "" if best.estimand == "location" else f" of the {best.estimand} of measurements"
-        typer.echo(f"{risk.name[0].upper()}{risk.name[1:]}{of}: {risk.meaning}.")
-    if verdict:
-        _say(verdict)
-    if summary.defaults is not None:
-        _say(_against(summary.defaults, best.params, units))
-    if summary.front is not None:
-        _say("\n".join(summary.front.lines))
-    for text in (*summary.effects, *summary.failures):
-        _say(text)
-    for text in summary.warnings:
-        _say(f"Warning: {text}")
+        name, text = new_study(command, maximize)
+        path = output or Path(f"{name}.toml")
+        try:
+            with path.open("x", encoding="utf-8") as file:
+                file.write(text)
+        except FileExistsError:
+            raise InvalidInput(f"{path}: exists, expected a new file; use -o FILE") from None
+        except OSError as error:
+            raise InvalidInput(f"{path}: cannot be written: {error.strerror}") from None
+        if note := shell_note(command):
+            _say(f"Warning: {note}", err=True)
+        word = shlex.quote(str(path))
+        _say(f"wrote {path}; `surefoot check {word}` measures once, `surefoot tune {word}` begins")
+
+
+@app.command()
+def judge(
+    session: Annotated[
+        Path,
+        typer.Argument(metavar="SESSION", help="File of the session.", show_default=False),
+    ],
+    incumbent: Annotated[
+        str,
+        typer.Option(metavar="COMMAND", help="Measures the system as it is.", show_default=False),
+    ],
+    proposal: Annotated[
+        str,
+        typer.Option(metavar="COMMAND", help="Measures the proposed change.", show_default=False),
+    ],
+    maximize: Annotated[
+        bool, typer.Option("--maximize", help="Larger measurements are better.")
+    ] = False,
+    proposals: Annotated[int | None, whole(1, "Proposals of a new session; 30 by default.")] = None,
+    error: Annotated[
+        float | None,
+        probability(
+            "Probability that a new session keeps any change that is none; 0.05 by default."
+        ),
+    ] = None,
+    runs: Annotated[
+        int | None,
+        whole(
+            5, "Runs of the incumbent in a new session, and of a proposal at most; 60 by default"
+        ),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print the decision only.")] = False,
+) -> None:
+    """Keep or discard a proposed change, with a stated error for all proposals together.
+
+    Measures the incumbent, once in a session and again after a change that was kept, and then the
+    proposal until it is known to be better or unlikely to be. A run that fails is worse than any
+    other. Exit code 0: keep it; 3: discard it; 1: the first five runs of the incumbent failed, and
+    nothing is decided. The error holds for any noise, as long as the machine does not drift within
+    the session. After an interruption the same command goes on.
+    """
+    with one_line_errors():
+        from surefoot.tune.judging.judge import KEEP
+        from surefoot.tune.judging.judge import judge as decide
+
+        rules: dict[str, object] = {"direction": "maximize"} if maximize else {}
+        given = {"proposals": proposals, "error": error, "pool": runs, "most": runs}
+        rules |= {name: one for name, one in given.items() if one is not None}
+        result = decide(
+            session, incumbent, proposal, (lambda line: None) if quiet else _say, **rules
+        )
+        _say(result.line)
+    if result.decision != KEEP:
+        raise typer.Exit(DISCARDED)

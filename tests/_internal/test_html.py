@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
 import pytest
 
 import surefoot as sf
 from surefoot._internal.html import as_html
 from surefoot.integrations.optuna.predictions import StudyRecommendation
-from surefoot.tune.study.summary import Summary
+from surefoot.tune.study.findings import Findings
 
 BAD = "<script>alert(1)</script>&"
 
@@ -72,8 +73,12 @@ def test_values_show_what_a_person_wants_to_see(name):
 
 def test_every_text_is_escaped():
     best = StudyRecommendation({BAD: BAD}, 1.0, 0.5, 1.5, feasibility=0.25, feasible=False)
-    summary = Summary(3, 1, best, warnings=(BAD,), effects=(BAD,))
-    for html in (best._repr_html_(), summary.html(BAD), as_html(BAD, {BAD: [BAD]}, [BAD])):
+    study_file = SimpleNamespace(study=SimpleNamespace(name=BAD), defaults=None)
+    findings = Findings(
+        SimpleNamespace(finished=3, failed=1, recommendation=best, study_file=study_file)
+    )
+    vars(findings).update(warnings=(BAD,), effects=(BAD,))  # as if they had been found
+    for html in (best._repr_html_(), findings._repr_html_(), as_html(BAD, {BAD: [BAD]}, [BAD])):
         assert BAD in text_of(html)
         assert "<script" not in html
     assert "25%" in text_of(best._repr_html_())

@@ -2,6 +2,7 @@
 
 import math
 
+from surefoot.tune.definition.schema import RiskDescription
 from surefoot.tune.report.contents import (
     Checkpoint,
     EnvironmentView,
@@ -45,12 +46,16 @@ def environment_view(*points: tuple[float, ...], names=("load",), **changes) -> 
         "points": points,
         "predicted": tuple(Interval(10 + z[0], 9 + z[0], 11.5 + z[0]) for z in points),
         "weights": (1 / len(points),) * len(points),
+    }
+    risk = {
         "measure": "var",
         "level": 0.25,
-        "risk": "value at risk 0.25",
+        "tail": "upper",
+        "name": "value at risk 0.25",
         "meaning": "in at least 25 % of environments it is this bad or worse",
     }
-    return EnvironmentView(**(given | changes))
+    of_risk = {name: changes.pop(name) for name in risk.keys() & changes.keys()}
+    return EnvironmentView(**(given | changes), risk=RiskDescription(**(risk | of_risk)))
 
 
 def report_of(

@@ -21,10 +21,8 @@ from typer.testing import CliRunner
 
 from support.processes import Forked
 from surefoot.cli import app
-from surefoot.tune.ask_tell.ask_tell import AskTell, NothingToAsk, open_ask_tell
-from surefoot.tune.ask_tell.design import initial_design
-from surefoot.tune.ask_tell.serve import serve_lines
-from surefoot.tune.ask_tell.verbs import Verbs
+from surefoot.tune.ask_tell.ask_tell import AskTell, NothingToAsk, initial_design, open_ask_tell
+from surefoot.tune.ask_tell.verbs import Verbs, serve_lines
 from surefoot.tune.running import run
 from surefoot.tune.study.trial_attributes import trial_others, trial_sem, trial_worker
 from surefoot.tune.study.trials import StudyTrials

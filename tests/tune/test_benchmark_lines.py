@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from surefoot.tune.definition.value_name import ValueName, wrong_value_name
+from surefoot.tune.definition.section import ValueName, wrong_value_name
 from surefoot.tune.measuring.printed_value import printed_value
 from surefoot.tune.measuring.quantity import Quantity
 

@@ -14,8 +14,8 @@ from surefoot.tune.definition.command_template import CommandTemplate
 from surefoot.tune.definition.study_file import StudyFile, StudyFileError
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.stopping import Stop
+from surefoot.tune.study.findings import summarise
 from surefoot.tune.study.opened_study import create_study, open_study
-from surefoot.tune.study.summary import summarise
 from surefoot.tune.study.table_import import import_table
 from surefoot.tune.study.tables import export
 from surefoot.tune.study.trials import StudyTrials

@@ -15,9 +15,9 @@ from surefoot.tune.definition.study_file import StudyFile, StudyFileError
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study.confirm_stage import CONFIRM, ConfirmStage, confirm_runs, recommended
+from surefoot.tune.study.findings import summarise
 from surefoot.tune.study.opened_study import OpenedStudy, open_study
 from surefoot.tune.study.schedule import REMEASURED
-from surefoot.tune.study.summary import summarise
 from surefoot.tune.workers.worker_loop import tune
 
 DEFAULTS = (

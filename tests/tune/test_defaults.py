@@ -15,8 +15,8 @@ from surefoot.tune.definition.study_file import StudyFile, StudyFileError
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.measuring.quantity import Quantity
 from surefoot.tune.stopping import Stop
+from surefoot.tune.study.findings import AgainstDefaults, summarise
 from surefoot.tune.study.opened_study import open_study
-from surefoot.tune.study.summary import AgainstDefaults, summarise
 from surefoot.tune.workers.worker_loop import tune
 
 SIZE = ("log = true }", "log = true, default = 4096 }")

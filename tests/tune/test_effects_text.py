@@ -18,6 +18,7 @@ from surefoot.tune import import_table
 from surefoot.tune.definition.command_template import CommandTemplate
 from surefoot.tune.definition.study_file import StudyFile, StudyFileError
 from surefoot.tune.display import Progress
+from surefoot.tune.estimate_text import Units
 from surefoot.tune.measuring.command_objective import CommandObjective
 from surefoot.tune.measuring.function_server import _call
 from surefoot.tune.measuring.measurement import Failure, Measurement
@@ -30,7 +31,6 @@ from surefoot.tune.study.effects_text import (
     largest_change,
 )
 from surefoot.tune.study.opened_study import open_study
-from surefoot.tune.units import Units
 from surefoot.tune.workers.worker_loop import tune
 
 
@@ -191,16 +191,16 @@ def test_effects_of_a_study_file_are_names(write_study):
 @pytest.mark.slow
 def test_a_run_says_what_changed_and_what_contradicts_the_model(write_study, monkeypatch):
     sentences = {
-        "effect_lines": "The level of the measurements changed.",
-        "contradictions": "The default configuration was measured 3 times.",
+        "study.findings.effect_lines": "The level of the measurements changed.",
+        "display.contradictions": "The default configuration was measured 3 times.",
     }
     for name, text in sentences.items():
-        monkeypatch.setattr(f"surefoot.tune.display.{name}", lambda *_, text=text, **__: (text,))
+        monkeypatch.setattr(f"surefoot.tune.{name}", lambda *_, text=text, **__: (text,))
     trials = trials_of(write_study(), rounds=2)
     stop = Stop()
     progress = Progress(trials, stop)
     tune(trials, Scripted(before=stop.request), stop)
     progress.update()
-    assert (progress.finished, progress.seconds_left) == (1, None)  # it is about to end
+    assert (progress.state.finished, progress.seconds_left) == (1, None)  # it is about to end
     level, default = sentences.values()
     assert progress.notes() == [level, f"warning: {default}"]

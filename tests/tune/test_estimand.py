@@ -14,8 +14,8 @@ from surefoot.cli import app
 from surefoot.tune.definition.study_file import StudyFileError
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.stopping import Stop
+from surefoot.tune.study.findings import summarise
 from surefoot.tune.study.opened_study import open_study
-from surefoot.tune.study.summary import summarise
 from surefoot.tune.workers.worker_loop import tune
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from surefoot.tune.estimate_text import estimate_text, estimate_texts, setting_text
-from surefoot.tune.study.summary import AgainstDefaults
+from surefoot.tune.study.findings import AgainstDefaults
 
 
 @pytest.mark.parametrize(

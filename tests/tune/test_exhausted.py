@@ -15,7 +15,7 @@ from surefoot.integrations.optuna.search_space import ExhaustedSpace
 from surefoot.tune import open_study
 from surefoot.tune.display import console_of, display_of
 from surefoot.tune.stopping import Stop
-from surefoot.tune.study.exhausted import configurations, exhausted_note
+from surefoot.tune.study.findings import configurations, exhausted_note
 from surefoot.tune.workers.worker_loop import tune
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from support.commands import surefoot
 from surefoot.tune.definition.study_file import StudyFile
-from surefoot.tune.report.watching import watched
+from surefoot.tune.report import watched
 from surefoot.tune.running import run
 from surefoot.tune.study.opened_study import create_study, open_study
 from surefoot.types import InvalidInput

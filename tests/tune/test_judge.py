@@ -17,9 +17,8 @@ from typer.testing import CliRunner
 
 from support.commands import surefoot
 from surefoot.cli import app
-from surefoot.tune.judging.judge import judge
+from surefoot.tune.judging.judge import DISCARD, KEEP, Rules, Session, judge
 from surefoot.tune.judging.rank_bets import IMPROVEMENTS, evidence
-from surefoot.tune.judging.session import DISCARD, KEEP, Rules, Session
 from surefoot.types import InvalidInput
 
 BENCH = """

@@ -16,10 +16,16 @@ from surefoot.integrations.optuna import CONSTRAINTS, STANDARD_ERROR, STANDARD_E
 from surefoot.tune import StudyFile, StudyFileError
 from surefoot.tune.ask_tell.told_values import result_of
 from surefoot.tune.check import check
-from surefoot.tune.definition.value_name import ValueName
+from surefoot.tune.definition.section import ValueName
 from surefoot.tune.measuring.json_output import Output
-from surefoot.tune.measuring.measured_units import declared_units, in_study_units
-from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement, outcome
+from surefoot.tune.measuring.measurement import (
+    VALUE,
+    Failure,
+    Measurement,
+    declared_units,
+    in_study_units,
+    outcome,
+)
 from surefoot.tune.measuring.observed_constraints import check_constraints, printed_constraints
 from surefoot.tune.measuring.printed_value import printed_value
 from surefoot.tune.measuring.quantity import Missing, Quantity, plain
@@ -30,9 +36,9 @@ from surefoot.tune.stopping import Stop
 from surefoot.tune.study.compatibility import recorded_units
 from surefoot.tune.study.model_checks import contradictions
 from surefoot.tune.study.opened_study import create_study, open_study
+from surefoot.tune.study.parameter_units import attributes_in_units
 from surefoot.tune.study.study_import import import_study
 from surefoot.tune.study.trial_attributes import UNITS, study_units
-from surefoot.tune.study.trial_units import attributes_in_units
 from surefoot.tune.study.trials import StudyTrials
 from surefoot.tune.workers.worker_loop import TooManyFailures, UnclearMeasurement, tune
 from surefoot.types import InvalidInput
@@ -273,8 +279,8 @@ def test_errors_and_samples_are_converted_too(unit, declared, size):
     values = printed_value(f'{{"v": ["3 {declared}", "1.5 {unit}"]}}', ValueName("v"))
     assert (values.value, values.unit) == (pytest.approx((3 + 1.5 * size) / 2), plain(declared))
     race = Race(1.0 * size, maximize=False, unit=declared)
-    assert race.ends(printed_samples(f"1.5 {unit}"))
-    assert not race.ends(printed_samples(f"0.5 {unit}"))
+    assert race(printed_samples(f"1.5 {unit}"))
+    assert not race(printed_samples(f"0.5 {unit}"))
 
 
 @pytest.mark.parametrize(

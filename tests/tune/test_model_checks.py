@@ -16,9 +16,9 @@ from surefoot.integrations.optuna import trial_reader
 from surefoot.tune import import_table
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.stopping import Stop
+from surefoot.tune.study.findings import summarise
 from surefoot.tune.study.model_checks import _IN_TURN, beside_others, change_point, rank_sum
 from surefoot.tune.study.opened_study import open_study
-from surefoot.tune.study.summary import summarise
 from surefoot.tune.study.trial_attributes import ASKED
 from surefoot.tune.workers.worker_loop import tune
 

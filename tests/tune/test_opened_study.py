@@ -22,11 +22,10 @@ from surefoot.tune.measuring.measurement import Failure
 from surefoot.tune.measuring.objective import usable_objective
 from surefoot.tune.measuring.setup_commands import set_up
 from surefoot.tune.stopping import Stop
-from surefoot.tune.study import opened_study
+from surefoot.tune.study import opened_study, storage_faults
 from surefoot.tune.study.location import StorageFailed
 from surefoot.tune.study.opened_study import create_study
 from surefoot.tune.workers.worker_loop import tune
-from surefoot.tune.workers.workers import once_in_a_while
 from surefoot.types import NotReady
 
 TABLE = "size,share,mode,value\n" + "".join(f"{1000 + i},0.{i},OFF,{i}\n" for i in range(8))
@@ -122,7 +121,10 @@ def _disconnection(kind: str) -> Exception:
 
 @pytest.mark.parametrize("kind", ["ended", "caught"])
 @pytest.mark.parametrize("place", ["do", "before"])
-def test_what_a_server_interrupts_is_done_again_on_another_connection(write_study, kind, place):
+def test_what_a_server_interrupts_is_done_again_on_another_connection(
+    write_study, monkeypatch, kind, place
+):
+    monkeypatch.setattr(storage_faults, "sleep", lambda seconds: None)
     opened = trials_of(write_study()).opened
     calls, removed = [], []
     opened.storage.remove_session = lambda: removed.append(len(calls))
@@ -142,17 +144,6 @@ def test_what_a_server_interrupts_is_done_again_on_another_connection(write_stud
     assert len(removed) == sum(times.values())
     with pytest.raises(StorageFailed, match="testing failed"):
         opened.attempt("testing", failing("always", math.inf), before)
-
-
-def test_a_message_of_several_processes_is_shown_once():
-    shown, now = [], 0.0
-    say = once_in_a_while(shown.append, clock=lambda: now)
-    for _ in range(3):
-        say("gone")
-    say("back")
-    now = 40.0
-    say("gone")
-    assert shown == ["gone", "back", "gone"]
 
 
 def test_commands_and_parameters_of_a_study_file_are_read_once(write_study, monkeypatch):

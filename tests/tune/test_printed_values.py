@@ -16,13 +16,12 @@ from support.study_doubles import Scripted, measurement, trials_of
 from surefoot.integrations.optuna import STANDARD_ERROR
 from surefoot.tune import export, import_table, open_study
 from surefoot.tune.definition.command_template import CommandTemplate
+from surefoot.tune.definition.section import ValueName
 from surefoot.tune.definition.study_file import StudyFile, StudyFileError
-from surefoot.tune.definition.value_name import ValueName
 from surefoot.tune.measuring.command_objective import CommandObjective
 from surefoot.tune.measuring.measurement import Failure, Measurement
-from surefoot.tune.measuring.printed_value import printed_value
+from surefoot.tune.measuring.printed_value import printed_value, robust_location
 from surefoot.tune.measuring.quantity import Missing, Quantity
-from surefoot.tune.measuring.replicates import robust_location
 from surefoot.tune.stopping import Stop
 from surefoot.tune.workers.worker_loop import tune
 from surefoot.types import InvalidInput

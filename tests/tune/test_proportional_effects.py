@@ -8,8 +8,8 @@ import pytest
 from support.study_doubles import Scripted, measurement, trials_of
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.stopping import Stop
+from surefoot.tune.study.findings import summarise
 from surefoot.tune.study.opened_study import open_study
-from surefoot.tune.study.summary import summarise
 from surefoot.tune.workers.worker_loop import tune
 
 

@@ -15,18 +15,16 @@ from surefoot.tune.definition.command_template import CommandTemplate
 from surefoot.tune.definition.study_file import StudyFile, StudyFileError
 from surefoot.tune.display import result_of
 from surefoot.tune.measuring.command_objective import CommandObjective
-from surefoot.tune.measuring.kept_processes import KeptProcesses
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.measuring.objective import objective_of
 from surefoot.tune.measuring.printed_value import printed_value
-from surefoot.tune.measuring.race import NO_RACE, Decided, PrintedSamples, Race, Slice
-from surefoot.tune.measuring.supervised_process import Tail
+from surefoot.tune.measuring.race import NO_RACE, PrintedSamples, Race, decided
+from surefoot.tune.measuring.supervised_process import KeptProcesses, Tail
 from surefoot.tune.report.collect import collect
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study.opened_study import create_study, open_study
-from surefoot.tune.study.racing import LEAST
 from surefoot.tune.study.trial_attributes import ENDED_EARLY, RACE, trial_sem
-from surefoot.tune.study.trials import StudyTrials
+from surefoot.tune.study.trials import LEAST_RACED, StudyTrials
 from surefoot.tune.workers.worker_loop import tune
 
 ONE_BY_ONE = """
@@ -133,7 +131,7 @@ def test_what_a_shortened_run_has_not_printed_is_said_to_be_late(tmp_path, first
     objective = CommandObjective(
         CommandTemplate.parse(line), tmp_path, 60.0, constraints={"p99": None}
     )
-    found = objective.measure({}, Stop(), Slice(4))
+    found = objective.measure({}, Stop(), lambda printed: len(printed.so_far()) >= 4)
     assert isinstance(found, Measurement if keeps else Failure)
     assert keeps or "before `p99=NUMBER` was printed: print it before them" in found.reason
     assert isinstance(objective.measure({}, Stop()), Measurement)
@@ -150,21 +148,24 @@ def test_a_study_ends_runs_that_lose_and_keeps_their_samples(write_study):
     opened = create_study(StudyFile.load(path))
     for share in (0.1, 0.11, 0.12, 0.13, 0.14, 0.15, 0.16, 0.17, 0.9, 0.1):
         opened.study.enqueue_trial({"size": 1024, "share": share, "mode": "OFF"})
-    study_trials = StudyTrials(opened, LEAST + 2, "a run", "w0")
+    study_trials = StudyTrials(opened, LEAST_RACED + 2, "a run", "w0")
     tune(study_trials, objective_of(study_trials.study_file, KeptProcesses(-1, -1)), Stop())
     trials = all_of(study_trials)
-    assert all(RACE not in trial.user_attrs for trial in trials[:LEAST])
-    assert [bool(trial.user_attrs.get(ENDED_EARLY)) for trial in trials[LEAST:]] == [True, False]
+    assert all(RACE not in trial.user_attrs for trial in trials[:LEAST_RACED])
+    assert [bool(trial.user_attrs.get(ENDED_EARLY)) for trial in trials[LEAST_RACED:]] == [
+        True,
+        False,
+    ]
     shown = collect(open_study(path).state()).trials
-    assert [one.state for one in shown[LEAST:]] == ["ended early", "complete"]
-    assert trials[LEAST].value == pytest.approx(10.0, abs=0.3)
-    assert trial_sem(trials[LEAST]) > 1.5 * trial_sem(trials[0])
-    assert "ended early" in result_of(trials[LEAST], study_trials.study_file)
+    assert [one.state for one in shown[LEAST_RACED:]] == ["ended early", "complete"]
+    assert trials[LEAST_RACED].value == pytest.approx(10.0, abs=0.3)
+    assert trial_sem(trials[LEAST_RACED]) > 1.5 * trial_sem(trials[0])
+    assert "ended early" in result_of(trials[LEAST_RACED], study_trials.study_file)
 
 
 def test_the_second_run_of_a_pair_ends_once_it_is_decided(tmp_path):
     for values, early in (([20.0] * 400, True), ([2.0] * 400, True), ([20.0, 2.0] * 12, False)):
-        found = raced(tmp_path, Decided(10.0), "sample:", *values)
+        found = raced(tmp_path, decided(10.0), "sample:", *values)
         assert found.ended_early is early
 
 

@@ -18,10 +18,9 @@ from surefoot.tune.definition.study_file import StudyFile, StudyFileError
 from surefoot.tune.measuring.measurement import Measurement
 from surefoot.tune.report.collect import collect
 from surefoot.tune.stopping import Stop
+from surefoot.tune.study.findings import summarise, unstable_note, unstable_trials
 from surefoot.tune.study.opened_study import OpenedStudy, create_study, open_study
-from surefoot.tune.study.summary import summarise
 from surefoot.tune.study.trials import StudyTrials
-from surefoot.tune.study.unstable import unstable_note, unstable_trials
 from surefoot.tune.workers.worker_loop import tune
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)

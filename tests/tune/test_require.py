@@ -8,8 +8,8 @@ from support.study_doubles import Scripted
 from surefoot.tune import StudyFile, StudyFileError, import_table
 from surefoot.tune.comparison.named_settings import named_setting
 from surefoot.tune.stopping import Stop
+from surefoot.tune.study.findings import summarise
 from surefoot.tune.study.opened_study import create_study, open_study
-from surefoot.tune.study.summary import summarise
 from surefoot.tune.study.trials import StudyTrials
 from surefoot.tune.workers.worker_loop import tune
 from surefoot.types import InvalidInput

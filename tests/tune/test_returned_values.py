@@ -7,7 +7,7 @@ import torch
 from surefoot.tune.measuring.function_objective import FunctionObjective
 from surefoot.tune.measuring.function_server import _call
 from surefoot.tune.measuring.measurement import Failure, Measurement
-from surefoot.tune.measuring.replicates import robust_location
+from surefoot.tune.measuring.printed_value import robust_location
 from surefoot.tune.stopping import Stop
 
 REPLICATES = [12.1, 12.9, 48.0, 12.3]

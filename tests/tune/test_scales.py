@@ -14,8 +14,8 @@ from surefoot.tune.comparison.named_settings import named_setting
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study.compatibility import definition
+from surefoot.tune.study.findings import summarise
 from surefoot.tune.study.opened_study import open_study
-from surefoot.tune.study.summary import summarise
 from surefoot.tune.workers.worker_loop import tune
 from surefoot.types import InvalidInput
 

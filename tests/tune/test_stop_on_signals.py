@@ -111,9 +111,9 @@ def test_a_transaction_is_completed(module):
 
 NO_ANSWER = """
 import sys, time
-from surefoot.tune import stopping, storage_watchdog
+from surefoot.tune import stopping
 
-storage_watchdog.PATIENCE = float(sys.argv[1])
+stopping.PATIENCE = float(sys.argv[1])
 driver = {"__name__": "sqlalchemy.engine", "sleep": time.sleep}
 exec("def commit(seconds): print('begun', flush=True); sleep(seconds)", driver)
 stop = stopping.Stop()

@@ -29,16 +29,15 @@ from support.study_doubles import Scripted, trials_of
 from surefoot.integrations.optuna.trial_conditions import conditions_of
 from surefoot.tune import StudyFile, StudyFileError, open_study, run
 from surefoot.tune.stopping import Stop
-from surefoot.tune.study import server_lock, study_lock, trial_owner
+from surefoot.tune.study import server, storage_faults, study_lock, trial_owner
 from surefoot.tune.study.compatibility import DEFINITION
-from surefoot.tune.study.journal import JournalFile, JournalLock
 from surefoot.tune.study.location import NoStudy, StorageFailed
 from surefoot.tune.study.opened_study import create_study
 from surefoot.tune.study.optuna_schema import TABLES
 from surefoot.tune.study.server import Server
-from surefoot.tune.study.server_outage import OUTAGES
 from surefoot.tune.study.storage import locate, stored_in
-from surefoot.tune.study.stored_file import SQLiteFile
+from surefoot.tune.study.storage_faults import overcome, passes
+from surefoot.tune.study.stored_file import JournalFile, JournalLock, SQLiteFile
 from surefoot.tune.study.trial_attributes import OWNER, SECONDS
 from surefoot.tune.workers.worker_loop import tune
 
@@ -407,8 +406,11 @@ class TestEachKind:
 
     def test_its_errors_are_one_line_each(self, located):
         for raised in (OSError("disk\nfull"), OperationalError("SELECT", {}, Exception("disk"))):
-            with pytest.raises(StorageFailed, match="reading failed: disk; what was") as caught:
-                located.attempt("reading", throw(raised))
+            with (
+                pytest.raises(StorageFailed, match="reading failed: disk; what was") as caught,
+                located.errors("reading"),
+            ):
+                raise raised
             assert str(caught.value).startswith(f"{located.label}: ")
         for what in (located.opening(), located.readable("a trial")):
             with pytest.raises(StudyFileError, match=f"{re.escape(located.label)}: .* x; "), what:
@@ -435,9 +437,9 @@ class TestEachKind:
             with pytest.raises(kind, match=advice), located.opening():
                 raise error
 
-    def test_what_is_refused_for_now_is_done_again(self, located, monkeypatch):
-        monkeypatch.setattr(OUTAGES, "sleep", lambda seconds: None)
-        monkeypatch.setattr(OUTAGES, "ended", OUTAGES.ended)  # as it was, afterwards
+    def test_what_is_refused_for_now_is_done_again(self, monkeypatch):
+        slept = []
+        monkeypatch.setattr(storage_faults, "sleep", slept.append)
         busy = sqlite3.OperationalError("database is locked")
         busy.sqlite_errorcode = sqlite3.SQLITE_BUSY
         outcomes, undone = iter([busy, busy, None]), []
@@ -447,8 +449,44 @@ class TestEachKind:
                 raise error
             return "done"
 
-        assert located.attempt("reading", do, lambda: undone.append(1)) == "done"
-        assert undone == [1, 1]
+        assert overcome(do, lambda: undone.append(1)) == "done"
+        assert (undone, slept) == ([1, 1], [0.25, 0.5])
+        with pytest.raises(sqlite3.OperationalError, match="locked"):
+            overcome(throw(busy))
+        assert 30.0 < sum(slept[2:]) < 40.0
+        before = len(slept)
+        with pytest.raises(ValueError):
+            overcome(throw(ValueError()))
+        assert len(slept) == before
+
+
+def driver_error(module: str = "psycopg", *given: object, **attributes: object) -> Exception:
+    return type("DriverError", (Exception,), {"__module__": module, **attributes})(*given)
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (driver_error(sqlstate="57014"), True),  # a statement took too long
+        (driver_error(sqlstate="25006"), True),  # read-only while another server takes over
+        (driver_error(sqlstate="42501"), False),  # no privilege
+        (driver_error("psycopg2.errors", pgcode="55P03"), True),
+        (driver_error("MySQLdb", 1205), False),
+        (driver_error(sqlite_errorcode=sqlite3.SQLITE_BUSY_RECOVERY), True),
+        (driver_error(sqlite_errorcode=sqlite3.SQLITE_FULL), False),
+        (driver_error(sqlstate="25P02"), True),  # what follows in its transaction
+        (driver_error(sqlstate="42P01"), False),
+        (ValueError(), False),
+        (OperationalError("SELECT", {}, Exception("closed"), connection_invalidated=True), True),
+        (OperationalError(None, {}, Exception("connection refused")), True),
+        (OperationalError(None, {}, sqlite3.OperationalError("unable to open")), False),
+        (OperationalError("SELECT", {}, Exception("no such column")), False),
+    ],
+)
+def test_what_passes_is_told_from_what_stays(error, expected):
+    raised = RuntimeError("of Optuna")
+    raised.__cause__ = error
+    assert passes(raised) is expected
 
 
 def throw(error: Exception):
@@ -510,7 +548,7 @@ class TestLock:
     @pytest.fixture(autouse=True)
     def impatient(self, monkeypatch):
         monkeypatch.setattr(study_lock, "PATIENCE", 0.1)
-        monkeypatch.setattr(server_lock, "PATIENCE", 0.1)
+        monkeypatch.setattr(server, "PATIENCE", 0.1)
         study_lock._note_waiting.cache_clear()
 
     @pytest.mark.slow
@@ -531,47 +569,28 @@ class TestLock:
         url = "postgresql://me@host/db"
         path = write_study(("rounds = 8", f'rounds = 8\nstorage = "{url}"'))
         tried = iter([False] * 2 + [True] * 2)
-        monkeypatch.setattr(server_lock, "_is_true", lambda *arguments: next(tried))
-        monkeypatch.setattr(server_lock, "_engine", lambda url: create_engine("sqlite://"))
+        monkeypatch.setattr(server, "_is_true", lambda *arguments: next(tried))
+        monkeypatch.setattr(Server, "engine", lambda *_, **__: create_engine("sqlite://"))
         with study_lock.study_lock(locate(StudyFile.load(path)), sleep=lambda _: time.sleep(0.2)):
             assert "waiting for another process" in capfd.readouterr().err
 
     def test_of_other_servers_no_machine_excludes_another(self, write_study, monkeypatch):
         path = write_study(("rounds = 8", 'rounds = 8\nstorage = "mysql+pymysql://me@host/db"'))
-        monkeypatch.setattr(server_lock, "_engine", pytest.fail)
+        monkeypatch.setattr(Server, "engine", pytest.fail)
         with study_lock.study_lock(locate(StudyFile.load(path)), sleep=pytest.fail):
             pass
 
-    def test_study_files_of_one_server_share_its_connection(self, write_study, monkeypatch):
-        """A process may open a study any number of times; servers limit their connections."""
+    def test_a_study_keeps_the_connection_of_its_lock(self, write_study, monkeypatch):
+        """A process locks a study any number of times; servers limit their connections."""
         path = write_study(("rounds = 8", 'rounds = 8\nstorage = "postgresql://me@once/db"'))
         made = []
+        monkeypatch.setattr(server, "_is_true", lambda *arguments: True)
         monkeypatch.setattr(Server, "engine", lambda self, **_: made.append(self) or engine)
-        monkeypatch.setattr(server_lock, "_ENGINES", {}, raising=False)
-        engine = create_engine("sqlite://")
+        engine, location = create_engine("sqlite://"), locate(StudyFile.load(path))
         for _ in range(3):
-            assert server_lock._engine(locate(StudyFile.load(path))) is engine
+            with study_lock.study_lock(location):
+                pass
         assert len(made) == 1
-
-    def test_a_server_that_ends_the_waiting_connection_is_asked_again(
-        self, write_study, monkeypatch
-    ):
-        path = write_study(("rounds = 8", 'rounds = 8\nstorage = "postgresql://me@host/db"'))
-        lost = OperationalError("lock", {}, Exception("closed"), connection_invalidated=True)
-        answers, asked = iter([False, lost, True, True]), []
-
-        def is_true(statement, key, connection):
-            asked.append(connection)
-            answer = next(answers)
-            if answer is lost:
-                raise lost
-            return answer
-
-        monkeypatch.setattr(server_lock, "_is_true", is_true)
-        monkeypatch.setattr(server_lock, "_engine", lambda location: create_engine("sqlite://"))
-        with study_lock.study_lock(locate(StudyFile.load(path)), sleep=lambda _: None):
-            assert len(asked) == 3
-        assert [one is asked[2] for one in asked] == [False, False, True, True]
 
     def test_a_lock_that_is_free_is_not_waited_for(self, write_study, capfd):
         with study_lock.study_lock(locate(StudyFile.load(write_study()))):

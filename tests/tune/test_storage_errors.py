@@ -23,11 +23,10 @@ from surefoot.tune.display import Progress
 from surefoot.tune.measuring.measurement import Failure
 from surefoot.tune.report import write_report
 from surefoot.tune.stopping import Stop
-from surefoot.tune.study import opened_study, trial_owner
+from surefoot.tune.study import opened_study, storage_faults, trial_owner
 from surefoot.tune.study.location import StorageFailed
 from surefoot.tune.study.opened_study import create_study
 from surefoot.tune.study.schedule import REMEASURED
-from surefoot.tune.study.server_outage import OUTAGES
 from surefoot.tune.study.trial_attributes import is_interrupted
 from surefoot.tune.study.trials import StudyTrials
 
@@ -61,7 +60,7 @@ class Statements:
 
 @pytest.fixture
 def statements(monkeypatch):
-    monkeypatch.setattr(OUTAGES, "sleep", lambda seconds: None)
+    monkeypatch.setattr(storage_faults, "sleep", lambda seconds: None)
     counter = Statements()
     sqlalchemy.event.listen(sqlalchemy.Engine, "before_cursor_execute", counter)
     yield counter

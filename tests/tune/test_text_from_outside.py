@@ -18,13 +18,19 @@ from surefoot import SurefootError
 from surefoot.cli import app
 from surefoot.tune import StudyFile, open_study, run
 from surefoot.tune.definition.command_template import CommandTemplate
+from surefoot.tune.definition.section import ValueName
 from surefoot.tune.definition.study_file import StudyFileError
-from surefoot.tune.definition.value_name import ValueName
 from surefoot.tune.measuring.command_objective import CommandObjective
 from surefoot.tune.measuring.measurement import Failure, ObservedVariables
 from surefoot.tune.measuring.printed_value import printed_value
-from surefoot.tune.passwords import secrets_of, without_any_password, without_passwords
-from surefoot.tune.plain_text import escaped, printable, storable
+from surefoot.tune.plain_text import (
+    escaped,
+    printable,
+    secrets_of,
+    storable,
+    without_any_password,
+    without_passwords,
+)
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study.location import StorageFailed
 from surefoot.tune.study.opened_study import create_study

@@ -16,8 +16,8 @@ from surefoot.tune.observer import Observer
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study import trials as trials_module
 from surefoot.tune.study.confirm_stage import CONFIRM
+from surefoot.tune.study.early_stop import latest_run, seconds_spent, seconds_to_end
 from surefoot.tune.study.schedule import Schedule
-from surefoot.tune.study.time_budget import latest_run, seconds_spent, seconds_to_end
 from surefoot.tune.study.trial_attributes import OWNER
 from surefoot.tune.study.trial_owner import this_process
 from surefoot.tune.study.trials import StudyTrials

@@ -12,7 +12,7 @@ from surefoot.tune import import_table, open_study
 from surefoot.tune.ask_tell.answers import Prediction
 from surefoot.tune.ask_tell.ask_tell import open_ask_tell, status_of
 from surefoot.tune.report import write_report
-from surefoot.tune.study.summary import summarise
+from surefoot.tune.study.findings import summarise
 from surefoot.types import InvalidInput
 
 PLAIN = """
@@ -135,7 +135,7 @@ class TestObjectives:
         assert said in predicted.line(open_study(study).study_file.units)
         assert said in _report(study)
         with pytest.raises(InvalidInput, match=f"--prefer: {said}; leave its limit out"):
-            summarise(open_study(study), limits={"cost": 10.0})
+            _ = summarise(open_study(study), limits={"cost": 10.0}).recommended
 
     def test_trials_that_lack_one_are_shown_without_it(self, tmp_path):
         study = measured(tmp_path, SEVERAL)

@@ -21,7 +21,7 @@ from surefoot.tune.definition.study_file import StudyFile, StudyFileError
 from surefoot.tune.measuring.measurement import Failure
 from surefoot.tune.observer import Observer
 from surefoot.tune.stopping import Stop
-from surefoot.tune.study import trial_owner, waiting
+from surefoot.tune.study import trial_owner
 from surefoot.tune.study.heartbeat import SILENCE, SilentTrials, heartbeats
 from surefoot.tune.study.location import NoStudy, StorageFailed
 from surefoot.tune.study.opened_study import create_study, open_study
@@ -32,6 +32,7 @@ from surefoot.tune.study.trial_attributes import (
     is_round,
 )
 from surefoot.tune.study.trials import MAX_FAILURES, TRIED_AGAIN, NoTrial, StudyTrials
+from surefoot.tune.workers import worker_loop
 from surefoot.tune.workers.worker_loop import TooManyFailures, tune
 
 FAILED = Failure("exit status 1", "sorry", 0.1)
@@ -222,7 +223,7 @@ def test_trials_of_a_killed_process_are_given_up_those_of_a_living_one_are_not(w
 
 @pytest.mark.slow
 def test_a_run_that_waits_for_another_machine_says_so(write_study, monkeypatch):
-    monkeypatch.setattr(waiting, "PATIENCE", 0.0)
+    monkeypatch.setattr(worker_loop, "PATIENCE", 0.0)
     study_trials = trials_of(write_study(), rounds=2)
     there = {**trial_owner.this_process("another run"), "host": "far\x1b[2Jaway"}
     running_trial(study_trials, there)
@@ -241,7 +242,7 @@ def test_a_run_that_waits_for_another_machine_says_so(write_study, monkeypatch):
 
 
 def test_a_run_that_waits_for_a_process_of_this_machine_says_nothing(write_study, monkeypatch):
-    monkeypatch.setattr(waiting, "PATIENCE", 0.0)
+    monkeypatch.setattr(worker_loop, "PATIENCE", 0.0)
     study_trials = trials_of(write_study(), rounds=1)
     running_trial(study_trials, trial_owner.this_process("another run"))
     stop, notes = Stop(), []
@@ -283,7 +284,7 @@ def test_a_process_on_a_machine_with_the_same_name_is_not_taken_to_be_gone():
 def test_a_trial_of_another_machine_is_lost_once_its_heartbeat_stops(write_study):
     now = [0.0]
     study_trials = trials_of(write_study(), rounds=3)
-    study_trials = replace(study_trials, _silent=SilentTrials(lambda: now[0], lambda: -math.inf))
+    study_trials = replace(study_trials, _silent=SilentTrials(lambda: now[0]))
     there = {**trial_owner.this_process("another run"), "host": "elsewhere"}
     running_trial(study_trials, there)
     for beat in range(5):  # alive for much longer than the timeout
@@ -295,21 +296,6 @@ def test_a_trial_of_another_machine_is_lost_once_its_heartbeat_stops(write_study
     study_trials.interrupt_lost()
     assert states(study_trials) == ["FAIL"]
     assert all_of(study_trials)[0].user_attrs[INTERRUPTED]
-
-
-def test_silence_is_not_counted_while_the_storage_does_not_answer(write_study):
-    now, answering_since = [0.0], [-float("inf")]
-    silent = SilentTrials(lambda: now[0], lambda: answering_since[0])
-    study_trials = replace(trials_of(write_study(), rounds=3), _silent=silent)
-    running_trial(study_trials, {**trial_owner.this_process("run"), "host": "elsewhere"})
-    study_trials.interrupt_lost()
-    now[0] = 10.0 * SILENCE
-    answering_since[0] = now[0] - 1.0
-    study_trials.interrupt_lost()
-    assert states(study_trials) == ["RUNNING"]
-    now[0] += SILENCE
-    study_trials.interrupt_lost()
-    assert states(study_trials) == ["FAIL"]
 
 
 def test_a_heartbeat_that_fails_does_not_end_the_measurement():

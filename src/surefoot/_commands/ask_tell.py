@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,6 +9,7 @@ import typer
 from surefoot._commands.terminal import (
     GivenOption,
     StudyArgument,
+    answer,
     given_texts,
     integer,
     say,
@@ -57,10 +57,7 @@ def ask(
     """
     with study_errors():
         asked = _opened(study).ask(count, given_texts(given))
-        if as_json:
-            typer.echo(json.dumps([one.as_dict() for one in asked]))
-        else:
-            say("\n".join(one.line for one in asked))
+        answer(as_json, [one.as_dict() for one in asked], [one.line for one in asked])
         if len(asked) < count:
             say(f"{len(asked)} of {count}: no further round of the study is left", err=True)
 
@@ -95,10 +92,7 @@ def tell(
         value, values = _split(given or [])
         opened = _opened(study, create=False)  # nothing was asked for where there is no study
         told = opened.tell(id, value, sem=sem, values=values, worker=worker, failed=failed)
-        if as_json:
-            typer.echo(json.dumps(told.as_dict()))
-        else:
-            say(told.line)
+        answer(as_json, told.as_dict(), [told.line])
 
 
 def forget(
@@ -130,10 +124,7 @@ def status(study: StudyArgument, as_json: JsonOption = False) -> None:
         from surefoot.tune.ask_tell.ask_tell import status_of
 
         found = status_of(study)
-        if as_json:
-            typer.echo(json.dumps(found.as_dict()))
-        else:
-            say("\n".join(found.lines))
+        answer(as_json, found.as_dict(), found.lines)
 
 
 def predict(
@@ -159,10 +150,8 @@ def predict(
 
         opened = look_at_ask_tell(study)
         found = opened.predict(configurations, given_texts(given))
-        if as_json:
-            typer.echo(json.dumps([one.as_dict for one in found]))
-        else:
-            say("\n".join(one.line(opened.study_file.units) for one in found))
+        units = opened.study_file.units
+        answer(as_json, [one.as_dict for one in found], [one.line(units) for one in found])
 
 
 def serve(
@@ -195,7 +184,7 @@ def serve(
 
             run_mcp(opened)
         else:
-            from surefoot.tune.ask_tell.serve import serve_lines
+            from surefoot.tune.ask_tell.verbs import serve_lines
 
             requests = typer.get_text_stream("stdin", "utf-8", "surrogateescape")
             serve_lines(opened, requests, typer.get_text_stream("stdout"))

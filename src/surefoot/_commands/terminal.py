@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import math
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,8 +17,14 @@ with extra("tune"):
     import typer
 
     from surefoot.tune.closed_terminal import forget_full_output
-    from surefoot.tune.errors import INTERRUPTED, STOPPED, error_line, exit_code
-    from surefoot.tune.plain_text import printable, shown
+    from surefoot.tune.plain_text import (
+        INTERRUPTED,
+        STOPPED,
+        error_line,
+        exit_code,
+        printable,
+        shown,
+    )
     from surefoot.types import SurefootError
 
 StudyArgument = Annotated[
@@ -127,3 +134,8 @@ def _say_warning(message: Warning | str, *_: object, **__: object) -> None:
 def say(text: str, err: bool = False) -> None:
     """Print text from outside, without control characters that a terminal would obey."""
     typer.echo(printable(text), err=err)
+
+
+def answer(as_json: bool, values: Any, lines: Iterable[str]) -> None:
+    """Print the answer of a command, as JSON or in lines."""
+    say(json.dumps(values) if as_json else "\n".join(lines))

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from surefoot.tune.measuring.measurement import Failure, Measurement
     from surefoot.tune.output_file import WriteFailed
     from surefoot.tune.running import Outcome, run
+    from surefoot.tune.study.findings import Findings, summarise
     from surefoot.tune.study.location import NoStudy
     from surefoot.tune.study.opened_study import OpenedStudy, open_study
     from surefoot.tune.study.state import StudyState
-    from surefoot.tune.study.summary import Summary, summarise
     from surefoot.tune.study.table_import import import_table
     from surefoot.tune.study.tables import export
     from surefoot.tune.study.trial_attributes import is_round
@@ -35,7 +35,7 @@ _NAMES = {
     "study.opened_study": ("OpenedStudy", "open_study"),
     "study.state": ("StudyState",),
     "study.location": ("NoStudy",),
-    "study.summary": ("Summary", "summarise"),
+    "study.findings": ("Findings", "summarise"),
     "study.table_import": ("import_table",),
     "study.tables": ("export",),
     "study.trial_attributes": ("is_round",),
@@ -47,6 +47,7 @@ __all__ = [
     "ComparisonFailed",
     "Difference",
     "Failure",
+    "Findings",
     "Measurement",
     "NoStudy",
     "NothingToAsk",
@@ -55,7 +56,6 @@ __all__ = [
     "StudyFile",
     "StudyFileError",
     "StudyState",
-    "Summary",
     "WriteFailed",
     "compare",
     "export",

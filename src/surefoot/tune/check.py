@@ -21,8 +21,13 @@ from surefoot.tune.comparison.named_settings import (
 from surefoot.tune.definition.command_template import shell_notes
 from surefoot.tune.definition.constraint_text import limit_words
 from surefoot.tune.definition.study_file import StudyFile
-from surefoot.tune.measuring.measured_units import declared_units, in_study_units
-from surefoot.tune.measuring.measurement import Failure, Measurement, positive
+from surefoot.tune.measuring.measurement import (
+    Failure,
+    Measurement,
+    declared_units,
+    in_study_units,
+    positive,
+)
 from surefoot.tune.measuring.objective import usable_objective
 from surefoot.tune.measuring.setup_commands import set_up
 from surefoot.tune.plain_text import printable
@@ -57,33 +62,36 @@ class Checked:
         """Lines about what was measured and read."""
         result, units = self.result, self.study_file.units
         given = ", ".join(f"{name}={value}" for name, value in self.setting.params.items())
-        lines = [f"{self.setting.name}: {given}"]
-        if self.environment:
-            under = ", ".join(f"{name}={value}" for name, value in self.environment.items())
-            lines.append(f"at {under}")
+        under = ", ".join(f"{name}={value}" for name, value in self.environment.items())
         if isinstance(result, Failure):
             output = printable(result.output).strip().splitlines()[-_OUTPUT_LINES:]
-            lines += [f"no measurement: {printable(result.reason)}"]
-            lines += ["the end of the output:", *(f"  | {line}" for line in output)] * bool(output)
+            found = [f"no measurement: {printable(result.reason)}"]
+            found += ["the end of the output:", *(f"  | {line}" for line in output)] * bool(output)
         else:
             number = replace(result.number, unit=units.value or result.number.unit)
             source = f", read from `{printable(number.text)}`" if number.text else ""
             what = next(iter(self.study_file.scheme.objectives), "measurement")
-            lines.append(f"{what}: {number}{source}")
-            for name, one in result.others.items():
-                limit = self.study_file.constraints.get(name)
-                words = limit_words(limit, units.reported.get(name)) if limit else ""
-                lines.append(f"{name}: {one}" + (f", {words}" if words else ""))
-            for name, value in (result.environment or {}).items():
-                lines.append(f"environment {name}: {value:g}")
-            if result.worker:
-                lines.append(f"worker: {printable(result.worker)}")
-            lines += self._noise_lines(number.unit) if len(self.values) > 1 else []
+            limits = {
+                name: f", {limit_words(one, units.reported.get(name))}"
+                for name, one in self.study_file.constraints.items()
+            }
+            under_observed = result.environment or {}
+            found = [
+                f"{what}: {number}{source}",
+                *(f"{name}: {one}{limits.get(name, '')}" for name, one in result.others.items()),
+                *(f"environment {name}: {value:g}" for name, value in under_observed.items()),
+                *([f"worker: {printable(result.worker)}"] if result.worker else []),
+                *(self._noise_lines(number.unit) if len(self.values) > 1 else []),
+            ]
         late = without_effect(self.study_file, self.study_file.study.rounds)
         notes = [*shell_notes(self.study_file.objective.commands), late]
-        lines += [f"warning: {note}" for note in notes if note]
-        lines.append(f"seconds: {result.seconds:.3g}; nothing was recorded")
-        return lines
+        return [
+            f"{self.setting.name}: {given}",
+            *([f"at {under}"] if under else []),
+            *found,
+            *(f"warning: {note}" for note in notes if note),
+            f"seconds: {result.seconds:.3g}; nothing was recorded",
+        ]
 
     def _noise_lines(self, unit: str) -> list[str]:
         """How large the noise is, and the least difference that the planned rounds can resolve."""

@@ -7,7 +7,8 @@ import math
 import time
 import warnings
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from functools import partial
+from typing import Any, TextIO, cast
 
 from optuna.trial import FrozenTrial, TrialState
 from rich.console import Console, Group, RenderableType
@@ -23,13 +24,12 @@ from surefoot.integrations.optuna.search_space import ExhaustedSpace
 from surefoot.tune.closed_terminal import StandardOutput
 from surefoot.tune.definition.constraint_text import beyond_text, probability_text
 from surefoot.tune.definition.study_file import StudyFile
-from surefoot.tune.estimate_text import estimate_text, estimate_texts, measured_text, quantity
+from surefoot.tune.estimate_text import Units, measured_text
 from surefoot.tune.observer import SILENT, NewTrials, Observer
 from surefoot.tune.plain_text import printable
 from surefoot.tune.stopping import Stop
-from surefoot.tune.study.effects_text import effect_lines
-from surefoot.tune.study.exhausted import exhausted_note
 from surefoot.tune.study.failures import explained_failure
+from surefoot.tune.study.findings import Findings, exhausted_note
 from surefoot.tune.study.front_text import front_words
 from surefoot.tune.study.model_checks import contradictions
 from surefoot.tune.study.schedule import Schedule
@@ -43,12 +43,6 @@ from surefoot.tune.study.trial_attributes import (
     trial_environment,
 )
 from surefoot.tune.study.trials import StudyTrials
-from surefoot.tune.units import Units
-from surefoot.types import NotReady
-
-if TYPE_CHECKING:
-    from surefoot.integrations.optuna import Front, StudyRecommendation
-
 
 NOT_FEASIBLE = "no feasible configuration yet"
 MEASURED = 12  # largest initial design: the first fits call almost any value an outlier
@@ -89,82 +83,81 @@ def _shown(trials: StudyTrials, console: Console, stop: Stop) -> Iterator[Observ
 
 
 class Progress:
-    """The progress of a run, with the recommendation by the model of the latest measurements.
+    """The progress of a run, with the findings by the model of the latest measurements.
 
-    `recommended` is None before the first measurement, `outliers` before there are enough
-    measurements to tell them, `seconds_left` before the first trial of this run has finished in
-    a study without a budget, and once a stop is requested.
+    `findings` is None before the first measurement.
     """
 
     def __init__(self, trials: StudyTrials, stop: Stop) -> None:
         self._trials, self._stop, self._new = trials, stop, NewTrials(trials)
-        self._start = time.monotonic()
-        self._fitted = -1  # measurements in the model
+        self._start, self.finished_before = time.monotonic(), self.state.finished
         self._said: set[str] = set()  # kinds of messages
         self._notes: list[str] = []
-        self.rounds = self.target = trials.rounds
         self.study_file = trials.study_file
-        self.units = trials.study_file.units
-        self.finished_before = self._new.state.finished  # rounds of earlier runs
-        self.finished = self.finished_before
-        self.failures = 0
-        self.outliers: int | None = None
-        self.running: tuple[FrozenTrial, ...] = ()
-        self.recommended: StudyRecommendation | None = None
-        self.front: Front | None = None  # of several objectives
-        self.has_interval = False  # a single measurement says nothing about the noise
-        self.seconds_left: float | None = None
-        self.share = 0.0  # of the rounds, or of the budget if that is more
+        self.findings: Findings | None = None
+
+    @property
+    def state(self) -> StudyState:
+        """The study at the last look."""
+        return self._new.state
 
     def update(self) -> list[FrozenTrial]:
         """Read the study; returns the trials that have finished since, in order of their end."""
         new = self._new.look()
-        state = self._new.state
         for trial in new:
             if text := str(trial.user_attrs.get(LEFT_BEHIND, "")):
                 keep = "`keep = true` in [objective] would keep them"
                 self._say("left behind", f"trial {trial.number}: {text}; {keep}")
-        measured = sum(trial.state == TrialState.COMPLETE for trial in state.trials)
-        if measured != self._fitted:
-            self._fitted = measured
-            self._use(state)
-        self.finished, self.failures = state.finished, state.failed
-        self.rounds, self.target = self._trials.planned(state), self._trials.target(state)
-        self.running = tuple(t for t in state.trials if t.state == TrialState.RUNNING and t.params)
-        done = self.finished - self.finished_before
-        left, budget = self._trials.seconds_left(state), self.study_file.study.seconds
-        spent = 0.0 if math.isinf(budget) else 1.0 - left / budget
-        self.share = max(self.finished / self.rounds, spent)
-        if done > 0:  # at the pace of this run so far, however many workers it has
-            pace = (time.monotonic() - self._start) / done
-            left = min(left, pace * max(0, self.target - self.finished))
-        self.seconds_left = left if left < math.inf and not self._stop.requested else None
+        measured = sum(trial.state == TrialState.COMPLETE for trial in self.state.trials)
+        if measured and (self.findings is None or measured != self.findings.measured):
+            self._use(Findings(self.state))
         return new
 
     @property
-    def quantity(self) -> str:
-        """The name of the recommended value."""
-        study_file = self._trials.study_file
-        risk = study_file.scheme.risk
-        return quantity(study_file.objective.estimand, None if risk is None else risk.name)
+    def target(self) -> int:
+        """Rounds to reach."""
+        return self._trials.target(self.state)
 
-    def _use(self, state: StudyState) -> None:
+    @property
+    def rounds(self) -> int:
+        """Rounds to reach with time enough."""
+        return self._trials.planned(self.state)
+
+    @property
+    def share(self) -> float:
+        """Share of the rounds that is done, or of the budget if that is more."""
+        left, budget = self._trials.seconds_left(self.state), self.study_file.study.seconds
+        spent = 0.0 if math.isinf(budget) else 1.0 - left / budget
+        return max(self.state.finished / self.rounds, spent)
+
+    @property
+    def seconds_left(self) -> float | None:
+        """At the pace of this run so far, however many workers it has.
+
+        None before its first trial has finished in a study without a budget, and once a stop is
+        requested.
+        """
+        left, finished = self._trials.seconds_left(self.state), self.state.finished
+        if (done := finished - self.finished_before) > 0:
+            pace = (time.monotonic() - self._start) / done
+            left = min(left, pace * max(0, self.target - finished))
+        return left if left < math.inf and not self._stop.requested else None
+
+    @property
+    def outliers(self) -> int | None:
+        """Number of outliers, None before there are enough measurements to tell them."""
+        if self.findings is None or self.findings.measured < MEASURED:
+            return None
+        return int(self.findings.state.belief.outliers.sum())
+
+    def _use(self, findings: Findings) -> None:
         """Show the recommendation of a state, and note its contradictions."""
-        try:
-            model = state.belief
-        except NotReady:
-            return
-        self.outliers = int(model.outliers.sum()) if len(model.trials) >= MEASURED else None
-        self.has_interval = len(model.trials) > 1
-        self.recommended = state.recommendation
-        earlier = self._trials.opened.recommended
-        compared = len(model.trials) % COMPARED == 0
+        state, earlier = findings.state, self._trials.opened.recommended
+        compared = findings.measured % COMPARED == 0
         doubts = contradictions(state, earlier, compared=compared)
-        if self.study_file.scheme.objectives:
-            self.front = state.front
-        earlier[len(model.trials)] = state.recommendation
+        self.findings, earlier[findings.measured] = findings, state.recommendation
         end = Schedule(state, self._trials.rounds).end
-        for text in effect_lines(state):
+        for text in findings.effects:
             self._say(f"effect: {text.split()[0]}", text)
         for text in doubts:
             self._say(text.split()[0], f"warning: {text}")
@@ -186,22 +179,18 @@ class Progress:
 def plain_lines(progress: Progress, console: Console) -> Observer:
     """A line for every trial, for logs and pipes."""
 
-    def note(text: str) -> None:
-        show(console, text)
-
     def finished() -> None:
         new = progress.update()
-        counts = [not is_interrupted(trial) for trial in new]
-        finished = progress.finished - sum(counts)
-        for trial, is_counted in zip(new, counts, strict=True):
-            finished += is_counted
+        finished = progress.state.finished - sum(not is_interrupted(trial) for trial in new)
+        for trial in new:
+            finished += not is_interrupted(trial)
             count = f"{finished} of {progress.rounds}"
             summary = _summary(progress) if trial is new[-1] else []
-            note("  |  ".join([result_of(trial, progress.study_file), count, *summary]))
+            show(console, "  |  ".join([result_of(trial, progress.study_file), count, *summary]))
         for text in progress.notes():
-            note(text)
+            show(console, text)
 
-    return Observer(finished=finished, note=note)
+    return Observer(finished=finished, note=partial(show, console))
 
 
 class LivePanel:
@@ -230,7 +219,7 @@ class LivePanel:
         self._console.print(f"[yellow]{escape(printable(text))}[/yellow]", highlight=False)
 
     def render(self) -> RenderableType:
-        status = self._progress
+        status, state = self._progress, self._progress.state
         bar = ProgressBar(total=1.0, completed=min(status.share, 1.0))
         head = Table.grid(padding=(0, 2), expand=True)
         head.add_column(no_wrap=True)
@@ -238,45 +227,49 @@ class LivePanel:
         head.add_column(no_wrap=True)
         left = status.seconds_left
         time_left = "" if left is None else f"{format_seconds(left)} left"
-        head.add_row(f"[bold]{status.finished}[/bold] of {status.rounds} rounds", bar, time_left)
+        head.add_row(f"[bold]{state.finished}[/bold] of {status.rounds} rounds", bar, time_left)
         body = Table.grid(padding=(0, 2))
         body.add_column(style="dim", no_wrap=True)
         body.add_column(overflow="fold")
-        best = status.recommended
-        if best is None:
-            body.add_row("Recommended", Text("nothing measured yet", style="dim"))
-        elif status.front is not None:
-            body.add_row("Front", Text(printable(front_words(status.front))))
-        else:
-            value, ends = f"{best.value:.5g}", ""
-            if status.has_interval:
-                value, low, high = estimate_texts(best.value, best.lower, best.upper)
-                ends = f"({low} to {high})"
-            ends = escape(printable(status.units.of_value(ends)))
-            colour = "bold green" if best.feasible else "yellow"
-            text = f"{escape(status.quantity)} [{colour}]{value}[/{colour}] {ends}"
-            body.add_row("Recommended" if best.feasible else "Nearest", text)
-            if not best.feasible:
-                holds = f"{NOT_FEASIBLE}, its constraints hold with probability"
-                why = f"{holds} {probability_text(best.feasibility)}"
-                if best.unmeasured:
-                    why = f"{NOT_FEASIBLE}: {unmeasured_text(best.unmeasured)}"
-                body.add_row("", f"[yellow]{escape(printable(why))}[/yellow]")
-            for name, setting in best.params.items():
-                text = printable(status.units.of(name, setting, _short(setting)))
-                body.add_row("", f"{escape(name)} = [bold]{escape(text)}[/bold]")
+        for name, text in self._recommended():
+            body.add_row(name, text)
         last = "none" if self._last is None else printable(result_of(self._last, status.study_file))
         body.add_row("Last", Text(last))
         body.add_row("Running", Text(printable(self._running())))
-        failures = f"[red]{status.failures}[/red]" if status.failures else "0"
+        failures = f"[red]{state.failed}[/red]" if state.failed else "0"
         outliers = "–" if status.outliers is None else status.outliers
         body.add_row("Outliers", f"{outliers}      [dim]Failures[/dim]  {failures}")
         return Panel(
             Group(head, Text(), body), title=escape(self._title), title_align="left", padding=(1, 2)
         )
 
+    def _recommended(self) -> Iterator[tuple[str, RenderableType]]:
+        """Rows on what is recommended."""
+        if (found := self._progress.findings) is None:
+            yield "Recommended", Text("nothing measured yet", style="dim")
+            return
+        best, units = found.state.recommendation, self._progress.study_file.units
+        if found.front is not None:
+            yield "Front", Text(printable(front_words(found.front.front)))
+            return
+        style = "bold green" if best.feasible else "yellow"
+        value = (printable(found.estimate), style)
+        name = "Recommended" if best.feasible else "Nearest"
+        yield name, Text.assemble(f"{found.quantity} ", value)
+        if not best.feasible:
+            why = f"{NOT_FEASIBLE}, its constraints hold with probability "
+            why += probability_text(best.feasibility)
+            if best.unmeasured:
+                why = f"{NOT_FEASIBLE}: {unmeasured_text(best.unmeasured)}"
+            yield "", Text(printable(why), style="yellow")
+        for name, setting in best.params.items():
+            text = printable(units.of(name, setting, _short(setting)))
+            yield "", Text.assemble(f"{name} = ", (text, "bold"))
+
     def _running(self) -> str:
-        now, running = time.monotonic(), self._progress.running
+        now = time.monotonic()
+        trials = self._progress.state.trials
+        running = [t for t in trials if t.state == TrialState.RUNNING and t.params]
         self._since = {t.number: self._since.get(t.number, now) for t in running}
         shown = [
             f"trial {t.number}{_environment(t)} for {format_seconds(now - self._since[t.number])}"
@@ -285,7 +278,7 @@ class LivePanel:
         more = f" and {len(running) - 3} more" if len(running) > 3 else ""
         if shown:
             return ", ".join(shown) + more
-        done = self._progress.finished >= self._progress.target
+        done = self._progress.state.finished >= self._progress.target
         return "nothing" if done else "choosing a configuration"
 
 
@@ -338,32 +331,22 @@ def format_seconds(seconds: float) -> str:
 
 
 def _summary(status: Progress) -> list[str]:
-    parts = []
-    best = status.recommended
-    if status.front is not None:
-        parts.append(front_words(status.front))
-    elif best is not None:
-        value = f"{best.value:.5g}"
-        if status.has_interval:
-            value = estimate_text(best.value, best.lower, best.upper)
-        described = _describe(best.params, status.units)
-        what = "" if status.quantity == "value" else f"with {status.quantity} "
-        known = f"{what}{status.units.of_value(value)}"
-        parts.append(f"{_recommended(best)} {known}: {described}")
+    parts, found, state = [], status.findings, status.state
+    if found is not None and found.front is not None:
+        parts.append(front_words(found.front.front))
+    elif found is not None:
+        best = found.state.recommendation
+        described = _describe(best.params, status.study_file.units)
+        what = "" if found.quantity == "value" else f"with {found.quantity} "
+        why = f" ({unmeasured_text(best.unmeasured)})" if best.unmeasured else ""
+        name = "recommended" if best.feasible else f"{NOT_FEASIBLE}{why}, nearest"
+        parts.append(f"{name} {what}{found.estimate}: {described}")
     plural = "" if status.outliers == 1 else "s"
     outliers = "" if status.outliers is None else f"{status.outliers} outlier{plural}, "
-    parts.append(f"{outliers}{status.failures} failed")
-    if status.seconds_left is not None and status.finished < status.rounds:
-        parts.append(f"{format_seconds(status.seconds_left)} left")
+    parts.append(f"{outliers}{state.failed} failed")
+    if (left := status.seconds_left) is not None and state.finished < status.rounds:
+        parts.append(f"{format_seconds(left)} left")
     return parts
-
-
-def _recommended(best: StudyRecommendation) -> str:
-    """Name of a recommendation: one that does not satisfy the constraints is none."""
-    if best.feasible:
-        return "recommended"
-    why = f" ({unmeasured_text(best.unmeasured)})" if best.unmeasured else ""
-    return f"{NOT_FEASIBLE}{why}, nearest"
 
 
 def _environment(trial: FrozenTrial) -> str:

@@ -1,15 +1,26 @@
-"""Observers of a run, and the trials that are new to them."""
+"""Observers of a run, the trials that are new to them, and the log of its events."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
-from optuna.trial import FrozenTrial
+from optuna.trial import FrozenTrial, TrialState
 
+from surefoot._internal.user_warnings import warn
+from surefoot.tune.output_file import WriteFailed, check_output
+from surefoot.tune.study.storage import is_storage
+from surefoot.tune.study.trial_attributes import is_interrupted, record_of
 from surefoot.tune.study.trials import StudyTrials
+from surefoot.types import InvalidInput
+
+_MOST = 1 << 20  # characters of the first line
+_SIDES = "-journal", "-wal", "-shm", ".lock"  # of files that belong to a storage
 
 
 def _nothing(*_: object) -> None:
@@ -68,3 +79,85 @@ class NewTrials:
         new = [one for one in ended if one.number not in self._seen]
         self._seen.update(one.number for one in new)
         return new
+
+
+@contextmanager
+def event_log(trials: StudyTrials, path: Path | None) -> Iterator[Observer]:
+    """An observer that appends the events of a run to a file, within the block.
+
+    Each line is an object with `time`, `event` and what belongs to it: `started`, `measured`,
+    `failed`, `interrupted`, `note` and `ended`.
+
+    Args:
+        trials: The trials of the run.
+        path: The file, which is created if it does not exist; None for no log.
+
+    Raises:
+        InvalidInput: If it has something else, or belongs to a storage.
+        WriteFailed: If it cannot be written.
+    """
+    if path is None:
+        yield SILENT
+        return
+    check_log(path)  # the storage may have been created in the meantime
+    try:
+        stream = path.open("ab", buffering=0)
+    except OSError as error:
+        raise WriteFailed(f"{path}: cannot be written: {error.strerror or error}") from None
+    new, study, failed = NewTrials(trials), trials.study_file.study, list[OSError]()
+
+    def write(event: str, **content: Any) -> None:
+        now = datetime.now().isoformat(timespec="milliseconds")
+        left = (json.dumps({"time": now, "event": event, **content}) + "\n").encode()
+        try:
+            while left and not failed:
+                left = left[stream.write(left) :]
+        except OSError as error:
+            failed.append(error)
+            why = f"cannot be written: {error.strerror or error}"
+            warn(f"{path}: {why}; the run goes on without it")
+
+    def finished() -> None:
+        for trial in new.look():
+            write(_event(trial), **_content(trial))
+
+    with stream:
+        write("started", study=study.name, direction=study.direction, rounds=trials.rounds)
+        try:
+            yield Observer(finished=finished, note=lambda text: write("note", text=text))
+        finally:
+            finished()
+            write("ended", finished=new.state.finished, failed=new.state.failed)
+
+
+def check_log(path: Path) -> None:
+    """Raise `InvalidInput` where a file has something else than events, or belongs to a storage."""
+    check_output(path)
+    try:
+        with path.open("rb") as file:
+            first = file.readline(_MOST).decode()
+        is_log = not first or "event" in json.loads(first)
+    except FileNotFoundError:
+        is_log = not any(is_storage(path.with_name(path.name.removesuffix(end))) for end in _SIDES)
+    except OSError as error:
+        raise InvalidInput(f"{path}: cannot be read: {error.strerror or error}") from None
+    except (ValueError, TypeError):
+        is_log = False
+    if not is_log:
+        raise InvalidInput(
+            f"{path}: has something else than events, or belongs to a storage; expected a log of "
+            "events, or the name of a new file"
+        )
+
+
+def _event(trial: FrozenTrial) -> str:
+    if is_interrupted(trial):
+        return "interrupted"
+    return "measured" if trial.state == TrialState.COMPLETE else "failed"
+
+
+def _content(trial: FrozenTrial) -> dict[str, Any]:
+    """Record of a trial, without the parts that it has none of."""
+    known = {"value": trial.value, **record_of(trial)}
+    given = {name: one for name, one in known.items() if one is not None}
+    return {"number": trial.number, "params": trial.params, **given}

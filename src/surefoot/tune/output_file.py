@@ -1,10 +1,13 @@
-"""Files that commands write: checked before any work, and replaced in one step."""
+"""Files that commands write: checked before, and replaced in one step or only appended to."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import json
+import os
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from surefoot._internal.files import atomic_write
 from surefoot.types import InvalidInput, SurefootError
@@ -48,3 +51,41 @@ def output_file(path: Path) -> Iterator[Path]:
             yield partial
     except OSError as error:
         raise WriteFailed(f"{path}: cannot be written: {error.strerror or error}") from None
+
+
+def append_line(path: Path, line: Mapping[str, Any]) -> None:
+    """Append a JSON object to a file, a line that is on the disk when this returns.
+
+    Raises:
+        WriteFailed: If the file cannot be written.
+    """
+    content = json.dumps(line, allow_nan=False).encode() + b"\n"
+    try:
+        with path.open("ab", buffering=0) as file:
+            while content:
+                content = content[file.write(content) :]
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise WriteFailed(f"{path}: cannot be written: {error.strerror or error}") from None
+
+
+def read_lines(path: Path, repair: bool = False) -> list[bytes]:
+    """The complete lines of a file of JSON objects.
+
+    Args:
+        path: The file.
+        repair: Whether to remove an incomplete last line, which a killed process has begun.
+
+    Raises:
+        InvalidInput: If the file cannot be read, or has other content.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise InvalidInput(f"{path}: cannot be read: {error.strerror or error}") from None
+    complete = content.rfind(b"\n") + 1
+    if content and not complete and not content.startswith(b'{"'):
+        raise InvalidInput(f"{path}: not a file of JSON objects; move it away to begin anew")
+    if repair and complete < len(content):
+        os.truncate(path, complete)
+    return content[:complete].splitlines()

@@ -17,16 +17,15 @@ from surefoot.tune.comparison.named_settings import given_values
 from surefoot.tune.definition.command_template import shell_notes
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.display import console_of, display_of, show
-from surefoot.tune.event_log import check_log, event_log
-from surefoot.tune.measuring.kept_processes import KeptProcesses
 from surefoot.tune.measuring.objective import Objective, usable_objective
 from surefoot.tune.measuring.setup_commands import set_up
-from surefoot.tune.observer import Observer
+from surefoot.tune.measuring.supervised_process import KeptProcesses
+from surefoot.tune.observer import Observer, check_log, event_log
 from surefoot.tune.stopping import Stop, stop_on_signals
+from surefoot.tune.study.findings import Findings, summarise
 from surefoot.tune.study.opened_study import create_study, import_model, open_study
 from surefoot.tune.study.schedule import Schedule, without_effect
 from surefoot.tune.study.state import StudyState
-from surefoot.tune.study.summary import Summary, summarise
 from surefoot.tune.study.trial_owner import worker_name
 from surefoot.tune.study.trials import StudyTrials
 from surefoot.tune.workers.executor import ExecutorObjective, check_executor
@@ -48,7 +47,7 @@ class Outcome:
     """
 
     stopped: bool
-    summary: Summary
+    summary: Findings
     rounds: int
 
 
@@ -144,9 +143,9 @@ def run(
                     f"the budget of {study_file.study.budget} is over after {after.finished} of "
                     f"{trials.planned(after)} rounds"
                 )
-    summary, state = summarise(opened, under), opened.state()
-    is_stopped = stop.requested and summary.trials < trials.target(state)
-    return Outcome(is_stopped, summary, trials.planned(state))
+    summary = summarise(opened, under)
+    is_stopped = stop.requested and summary.trials < trials.target(summary.state)
+    return Outcome(is_stopped, summary, trials.planned(summary.state))
 
 
 def _resumed(trials: StudyTrials, before: StudyState) -> str:

@@ -107,9 +107,7 @@ def born(pid: int) -> str | None:
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
     except OSError:
-        if Path("/proc/self/stat").exists():
-            return None
-        return _listed(pid)
+        return None if Path("/proc/self/stat").exists() else _listed(pid)
     fields = stat.rpartition(")")[2].split()
     # Fields 3 and 22 of proc(5): a zombie has ended, though it is still listed.
     return None if fields[0] in "ZX" else fields[19]

@@ -12,6 +12,7 @@ from optuna.trial import create_trial
 from support.report_examples import NUMBER, environment_view, report_of, trial
 from surefoot.integrations.optuna import ENVIRONMENT
 from surefoot.tune import StudyFile
+from surefoot.tune.estimate_text import Units
 from surefoot.tune.report import write_report
 from surefoot.tune.report.contents import Interval
 from surefoot.tune.report.environment_figures import (
@@ -21,7 +22,6 @@ from surefoot.tune.report.environment_figures import (
 )
 from surefoot.tune.report.page import page
 from surefoot.tune.study.opened_study import create_study
-from surefoot.tune.units import Units
 
 EVIL = "<script>alert(1)</script>"
 FEW = environment_view((4.0,), (1.0,), (2.0,), (3.0,))
@@ -155,7 +155,7 @@ def test_no_two_columns_of_the_trials_have_one_name(measure, kind):
 @pytest.mark.parametrize("names", [(EVIL,), (EVIL, "heat")])
 def test_every_text_is_escaped(names):
     points = tuple((float(n),) * len(names) for n in range(3))
-    view = environment_view(*points, names=names, risk=EVIL, meaning=EVIL)
+    view = environment_view(*points, names=names, name=EVIL, meaning=EVIL)
     trials = tuple(trial(n, 10.0, environment={EVIL: 1.0}) for n in range(3))
     text = page(report_of(trials, environment=view))
     assert "<script>alert" not in text

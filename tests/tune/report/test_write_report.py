@@ -8,7 +8,7 @@ from optuna.trial import TrialState, create_trial
 
 from support.study_spaces import search_space_of
 from surefoot.tune import StudyFile
-from surefoot.tune.passwords import without_passwords
+from surefoot.tune.plain_text import without_passwords
 from surefoot.tune.report import write_report
 from surefoot.tune.report.collect import (
     CHECKPOINTS,

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
+from surefoot.tune.judging.judge import DISCARD, KEEP, Rules
 from surefoot.tune.judging.rank_bets import evidence
-from surefoot.tune.judging.session import DISCARD, KEEP, Rules
 from surefoot_experiments.harness.tables import TableOutput, benchmark, markdown, ran_on
 from surefoot_experiments.harness.trial import Case, Rows, Scale, Tables, Trial
 

@@ -12,15 +12,12 @@ from optuna.trial import FrozenTrial, Trial
 
 from surefoot._internal.html import as_html, value_text
 from surefoot.integrations.optuna.predictions import unmeasured_text
-from surefoot.tune.definition.constraint_text import constraints_as_json
 from surefoot.tune.estimate_text import estimate_text, estimate_texts
 from surefoot.tune.study.trial_attributes import asked_id, failure_reason, trial_environment
 
 if TYPE_CHECKING:
     from surefoot.integrations.optuna import StudyRecommendation
-    from surefoot.tune.definition.study_file import StudyFile
-    from surefoot.tune.study.summary import Summary
-    from surefoot.tune.units import Units
+    from surefoot.tune.estimate_text import Units
 
 
 @dataclass(frozen=True)
@@ -216,48 +213,6 @@ class Prediction:
         found = recommendation_as_dict(self.value) | ({"objectives": several} if several else {})
         found["unmeasured"] += self.unmeasured
         return found
-
-
-def summary_as_dict(
-    study_file: StudyFile, summary: Summary, best: StudyRecommendation
-) -> dict[str, Any]:
-    """JSON values of what `surefoot recommend` prints.
-
-    Args:
-        study_file: The study file.
-        summary: The results of the study.
-        best: The recommended configuration.
-    """
-    lower, upper = summary.interval or (None, None)
-    content: dict[str, Any] = {
-        "params": best.params,
-        "value": best.value,
-        "lower": lower,
-        "upper": upper,
-        "estimand": best.estimand,
-        "trials": summary.trials,
-        "failed": summary.failed,
-    }
-    if (against := summary.defaults) is not None:
-        named = ("params", "value", "change", "lower", "upper")
-        told = {name: getattr(against, name) for name in named}
-        if study_file.constraints:
-            told["doubtful"] = constraints_as_json(against.doubtful)
-        content["defaults"] = told
-    content["warnings"] = list(summary.warnings)
-    content["effects"] = list(summary.effects)
-    content["failures"] = list(summary.failures)
-    if study_file.constraints:
-        content["feasible"] = best.feasible
-        content["feasibility"] = None if best.unmeasured else best.feasibility
-        content["unmeasured"] = list(best.unmeasured)
-        content["constraints"] = constraints_as_json(summary.constraints)
-    if (risk := summary.risk) is not None:
-        described = ("measure", "level", "tail", "meaning")
-        content["risk"] = {name: getattr(risk, name) for name in described}
-    if summary.front is not None:
-        content |= summary.front.as_json
-    return content
 
 
 def recommendation_as_dict(one: StudyRecommendation) -> dict[str, Any]:

@@ -14,8 +14,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
 from surefoot.integrations.optuna import ENVIRONMENT
 from surefoot.integrations.optuna.discarded import discard
-from surefoot.tune.ask_tell.answers import Asked, Prediction, Status, Told, summary_as_dict
-from surefoot.tune.ask_tell.design import left_of_design
+from surefoot.tune.ask_tell.answers import Asked, Prediction, Status, Told
 from surefoot.tune.ask_tell.told_values import Given, result_of
 from surefoot.tune.comparison.named_settings import given_values, named_settings
 from surefoot.tune.definition.study_file import StudyFile
@@ -25,6 +24,7 @@ from surefoot.tune.plain_text import shown, storable
 from surefoot.tune.study import trial_owner
 from surefoot.tune.study.location import NoStudy
 from surefoot.tune.study.opened_study import OpenedStudy, create_study, open_study
+from surefoot.tune.study.state import StudyState
 from surefoot.tune.study.trial_attributes import (
     ASKED,
     LATE,
@@ -39,7 +39,6 @@ from surefoot.tune.study.trial_attributes import (
     trial_worker,
 )
 from surefoot.tune.study.trials import NoTrial, StudyTrials
-from surefoot.tune.study.unmeasured import unmeasured
 from surefoot.types import InvalidInput, SurefootError
 
 Result = TypeVar("Result")
@@ -212,12 +211,9 @@ class AskTell:
             NotReady: If the study has no measurement yet.
             StorageFailed: If the storage cannot be read.
         """
-        from surefoot.tune.study.summary import summarise
+        from surefoot.tune.study.findings import summarise
 
-        values = given_values(self.study_file, given or {})
-        summary = summarise(self.opened, values)
-        best = summary.recommended or self.opened.state().recommendation
-        return summary_as_dict(self.study_file, summary, best)
+        return summarise(self.opened, given_values(self.study_file, given or {})).as_dict()
 
     def status(self) -> Status:
         """The rounds, and the configurations that wait for their outcome.
@@ -237,7 +233,7 @@ class AskTell:
                 for one in state.trials
             ),
             asked=tuple(Asked.of(one) for one in state.trials if is_asked(one)),
-            unmeasured=unmeasured(self.study_file, state.trials),
+            unmeasured=state.unmeasured,
         )
 
     def _tell(self, id: object, result: Measurement | Failure) -> Told:
@@ -464,3 +460,56 @@ def _standing_for(trial: FrozenTrial, trials: Sequence[FrozenTrial]) -> FrozenTr
     """The latest trial under the same id: that with the value of a forgotten one, or itself."""
     id = asked_id(trial)
     return next((one for one in reversed(trials) if one.user_attrs.get(LATE) == id), trial)
+
+
+def left_of_design(state: StudyState) -> list[dict[str, Any]]:
+    """Configurations of the initial design that are not in the study, as many as it lacks.
+
+    The design follows from the seed of the study, so that every process draws the same. Where
+    constraints or an environment are measured, or a variable is given, a model chooses during the
+    initial design too, and there is none to be drawn ahead; nor is there where trials must not
+    fail, or where a guess or an older study says where to begin.
+
+    Args:
+        state: The study.
+
+    Returns:
+        The configurations, none once the study has as many rounds as the design has points.
+    """
+    study_file = state.study_file
+    known_before = bool(study_file.guess) or study_file.prior is not None
+    measured = study_file.reported or not study_file.scheme.is_replayed
+    if known_before or measured or study_file.study.safe:
+        return []
+    begun = sum(one.state == TrialState.RUNNING or is_round(one) for one in state.trials)
+    known = [trial.params for trial in state.trials]
+    design = initial_design(study_file)
+    left = []
+    for params in design[begun:] + design[:begun]:
+        if params not in known:
+            known.append(params)
+            left.append(params)
+    return left[: max(len(design) - begun, 0)]
+
+
+def initial_design(study_file: StudyFile) -> list[dict[str, Any]]:
+    """Evenly spread configurations to begin a study with, by its seed.
+
+    Args:
+        study_file: The study file.
+
+    Returns:
+        Configurations, in the order of the study file; some may be alike in a small space.
+    """
+    import torch
+
+    from surefoot.algorithms._defaults import initial_design_size
+
+    space = study_file.space
+    encoding = space.named.encoding
+    number = study_file.study.initial or initial_design_size(encoding.box)
+    generator = torch.Generator().manual_seed(study_file.study.seed)
+    return [
+        space.restricted(encoding.decode(location.point))
+        for location in encoding.box.spread(number, generator)
+    ]

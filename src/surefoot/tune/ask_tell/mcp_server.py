@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from surefoot._internal.extras import extra
 from surefoot.tune.ask_tell.ask_tell import AskTell
 from surefoot.tune.ask_tell.verbs import Verbs
-from surefoot.tune.errors import error_line
+from surefoot.tune.plain_text import error_line
 from surefoot.types import InvalidInput, SurefootError
 
 if TYPE_CHECKING:

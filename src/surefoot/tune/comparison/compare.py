@@ -35,15 +35,13 @@ from surefoot.tune.comparison.paired_test import PairedTest, least_pairs
 from surefoot.tune.definition.constraint_text import beyond_text
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.display import console_of, objectives_text, show
-from surefoot.tune.estimate_text import measured_text, setting_text
-from surefoot.tune.measuring.measured_units import declared_units, in_study_units
-from surefoot.tune.measuring.measurement import Failure, Measurement
+from surefoot.tune.estimate_text import Units, measured_text, setting_text
+from surefoot.tune.measuring.measurement import Failure, Measurement, declared_units, in_study_units
 from surefoot.tune.measuring.objective import Objective, usable_objective
-from surefoot.tune.measuring.race import Decided, Ending, First, Slice
+from surefoot.tune.measuring.race import Ending, decided
 from surefoot.tune.measuring.setup_commands import set_up
 from surefoot.tune.plain_text import printable
 from surefoot.tune.stopping import Stop, stop_on_signals
-from surefoot.tune.units import Units
 from surefoot.types import Constraint, InvalidInput, SurefootError
 
 MAX_FAILED_PAIRS = 5  # in a row, in which neither configuration could be measured
@@ -80,7 +78,7 @@ class Comparing:
     slices: int = 1
     objective: str = ""
 
-    def endings(self, record: ComparisonRecord, number: int) -> list[Ending]:
+    def ending(self, record: ComparisonRecord, number: int) -> Ending:
         """When the next run of a pair ends early; the runs of the first pair say how long they are.
 
         The order within a pair is drawn independently of its runs, so that the test stays exact
@@ -89,24 +87,23 @@ class Comparing:
         endings: list[Ending] = []
         pair = record.pairs[number] if number < len(record.pairs) else {}
         if self.slices > 1 and record.samples and number:
-            endings.append(Slice(math.ceil(record.samples / self.slices)))
+            most = math.ceil(record.samples / self.slices)
+            endings.append(lambda printed: len(printed.so_far()) >= most)
         first = next(iter(pair.values()), None)
         if self.study_file.objective.race and isinstance(first, Measurement):
-            endings.append(Decided(first.value, first.number.unit))
-        return endings
+            endings.append(decided(first.value, first.number.unit))
+        return lambda printed: any(one(printed) for one in endings)
 
     @property
     def minimize(self) -> bool:
         """Whether smaller values are better."""
-        if self.objective:
-            return self.study_file.scheme.objectives[self.objective].direction == "minimize"
-        return self.study_file.study.direction == "minimize"
+        further = self.study_file.scheme.objectives.get(self.objective)
+        return (further or self.study_file.study).direction == "minimize"
 
     @property
     def _unit(self) -> str:
-        if self.objective:
-            return self.study_file.scheme.objectives[self.objective].unit or ""
-        return self.study_file.units.value
+        further = self.study_file.scheme.objectives.get(self.objective)
+        return self.study_file.units.value if further is None else further.unit or ""
 
     @property
     def _limits(self) -> dict[str, Constraint]:
@@ -370,10 +367,7 @@ def measure_pairs(
             if stop.requested:
                 return
             params = {**settings[label], **environment}
-            if endings := comparing.endings(record, number):
-                result = objective.measure(params, stop, First(tuple(endings)))
-            else:
-                result = objective.measure(params, stop)
+            result = objective.measure(params, stop, comparing.ending(record, number))
             if isinstance(result, Measurement):
                 result = in_study_units(result, declared, record.units)
             if isinstance(result, Failure) and result.unclear and not record.pairs:

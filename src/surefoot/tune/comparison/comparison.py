@@ -150,26 +150,25 @@ class Comparison:
         level = f"{100 * self.confidence:g} % confidence"
         counts = f"B was better in {self.wins_b} of {self.pairs} pairs, A in {self.wins_a}"
         if self.ahead is None:
-            lines = [f"Undecided at {level}: {counts}."]
+            verdict = f"Undecided at {level}"
         elif self.broken:
-            lines = [
+            verdict = (
                 f"{self.ahead} has better values ({level}) but is not better, since it breaks "
-                f"{limits_text(self.broken)}: {counts}."
-            ]
+                f"{limits_text(self.broken)}"
+            )
         else:
-            lines = [f"{self.better} is better ({level}): {counts}."]
-        lines.append(f"Probability that B {better_text(self.limits)}: {self.probability:.3g}.")
-        if self.sizes:
-            lines.append(f"B minus A: {', or '.join(self.sizes)}.")
-        if self.failures_a or self.failures_b:
-            lines.append(f"Failed runs: A {self.failures_a}, B {self.failures_b}.")
-        if self.depends_on_outliers and self.mean_difference is not None:
-            lines.append(self._outliers(self.mean_difference))
-        if self.limits:
-            lines += ["Limits:", *(f"  {one.text()}" for one in self.limits)]
-        if self.ahead is None and self.pairs:
-            lines.append(self._missing())
-        return lines
+            verdict = f"{self.better} is better ({level})"
+        failed = self.failures_a or self.failures_b
+        lines = (
+            f"{verdict}: {counts}.",
+            f"Probability that B {better_text(self.limits)}: {self.probability:.3g}.",
+            f"B minus A: {', or '.join(self.sizes)}." if self.sizes else "",
+            f"Failed runs: A {self.failures_a}, B {self.failures_b}." if failed else "",
+            self._outliers(),
+            *(["Limits:", *(f"  {one.text()}" for one in self.limits)] if self.limits else []),
+            self._missing() if self.ahead is None and self.pairs else "",
+        )
+        return list(filter(None, lines))
 
     def _workers(self) -> list[str]:
         """Noise of the pairs by the difference between workers, if there is any."""
@@ -181,7 +180,9 @@ class Comparison:
             "pairs decide and the interval is narrower."
         ]
 
-    def _outliers(self, mean: float) -> str:
+    def _outliers(self) -> str:
+        if (mean := self.mean_difference) is None or not self.depends_on_outliers:
+            return ""
         opposite = self.difference is not None and mean * self.difference.estimate < 0
         also = " and has the other sign" if opposite else ""
         unit = f" {self.unit}" if self.unit else ""

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement
 from surefoot.tune.measuring.quantity import Quantity
-from surefoot.tune.output_file import WriteFailed
+from surefoot.tune.output_file import WriteFailed, append_line, read_lines
 from surefoot.tune.system import try_lock
 from surefoot.types import InvalidInput
 
@@ -31,13 +31,11 @@ class ComparisonRecord:
     process has begun is removed.
 
     Args:
-        descriptor: The open file.
-        path: Its path.
+        path: The file.
         number: Number of the comparison in the file, from 1.
         pairs: Results by pair, in order; the last pair may lack one.
     """
 
-    descriptor: int
     path: Path
     number: int
     pairs: Runs
@@ -54,32 +52,32 @@ class ComparisonRecord:
         Raises:
             WriteFailed: If the file cannot be written.
         """
-        line: dict[str, Any] = {"comparison": self.number, "pair": pair, "setting": label}
         if isinstance(result, Measurement):
             environment = result.environment or environment
-            line["value"] = result.value
-            if result.sem:
-                line["sem"] = result.sem
-            if result.ended_early:
-                line["ended early"] = True
-            if result.samples:
-                line["samples"] = result.samples
-            if result.worker:
-                line["worker"] = result.worker
-            if result.number.text:
-                line["unit"] = result.number.unit
-            if others := result.others:
-                line["constraints"] = result.values
-                errors = {name: one.sem for name, one in others.items() if one.sem}
-                line |= {"sems": errors} if errors else {}
-                line["units"] = {name: one.unit for name, one in others.items()}
+            optional = {
+                "sem": result.sem,
+                "ended early": result.ended_early,
+                "samples": result.samples,
+                "worker": result.worker,
+                "unit": result.number.unit,
+                "constraints": result.values,
+                "sems": {name: one.sem for name, one in result.others.items() if one.sem},
+                "units": {name: one.unit for name, one in result.others.items()},
+            }
+            found = {"value": result.value, **{key: one for key, one in optional.items() if one}}
         else:
-            line |= {"failure": result.reason, "output": result.output}
-            line["blameless"] = result.blameless
-        line |= {"seconds": round(result.seconds, 6), "time": round(time.time(), 3)}
-        if environment:
-            line["environment"] = dict(environment)
-        _append(self.descriptor, self.path, line)
+            found = {name: getattr(result, name) for name in ("output", "blameless")}
+            found["failure"] = result.reason
+        line = {
+            "comparison": self.number,
+            "pair": pair,
+            "setting": label,
+            **found,
+            "seconds": round(result.seconds, 6),
+            "time": round(time.time(), 3),
+            **({"environment": dict(environment)} if environment else {}),
+        }
+        append_line(self.path, line)
         if pair == len(self.pairs):
             self.pairs.append({})
         self.pairs[pair][label] = result
@@ -127,13 +125,13 @@ def comparison_record(
                 raise InvalidInput(
                     f"{path}: another comparison of this study is running, expected one at a time"
                 )
-        headers, runs = _read(descriptor, path)
+        headers, runs = _parse(read_lines(path, repair=True), path)
         same = _with_settings(headers, settings)
         number = max(headers, default=0) + 1 if new or not same else same[-1]
         if number not in headers:
             line = {"comparison": number, "settings": dict(settings)}
-            _append(descriptor, path, line)
-        yield ComparisonRecord(descriptor, path, number, runs.get(number, []))
+            append_line(path, line)
+        yield ComparisonRecord(path, number, runs.get(number, []))
     finally:
         os.close(descriptor)
 
@@ -154,11 +152,9 @@ def recorded_runs(study_file: StudyFile, settings: Mapping[str, Any]) -> Runs:
         InvalidInput: If the file has other content.
     """
     path = comparison_path(study_file)
-    try:
-        content = path.read_bytes()
-    except OSError:
+    if not path.exists():
         return []
-    headers, runs = _parse(content[: content.rfind(b"\n") + 1], path)
+    headers, runs = _parse(read_lines(path), path)
     same = _with_settings(headers, settings)
     return runs.get(same[-1], []) if same else []
 
@@ -168,24 +164,11 @@ def _with_settings(headers: Mapping[int, Any], settings: Mapping[str, Any]) -> l
     return [number for number, header in headers.items() if header == wanted]
 
 
-def _read(descriptor: int, path: Path) -> tuple[dict[int, Any], dict[int, Runs]]:
-    """The settings and runs of all comparisons; an incomplete last line is removed."""
-    with open(descriptor, "rb", closefd=False) as file:
-        content = file.read()
-    complete = content.rfind(b"\n") + 1
-    if complete < len(content):
-        if complete == 0 and not content.startswith(b'{"comparison"'):
-            raise InvalidInput(f"{path}: not a file of comparisons; move it away to begin anew")
-        os.ftruncate(descriptor, complete)
-    os.lseek(descriptor, 0, os.SEEK_END)
-    return _parse(content[:complete], path)
-
-
-def _parse(content: bytes, path: Path) -> tuple[dict[int, Any], dict[int, Runs]]:
+def _parse(lines: list[bytes], path: Path) -> tuple[dict[int, Any], dict[int, Runs]]:
     """The settings and runs in complete lines."""
     headers: dict[int, Any] = {}
     runs: dict[int, Runs] = {}
-    for position, text in enumerate(content.splitlines(), 1):
+    for position, text in enumerate(lines, 1):
         try:
             line = json.loads(text)
             number = _count(line["comparison"])
@@ -248,13 +231,3 @@ def _number(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise TypeError
     return float(value)
-
-
-def _append(descriptor: int, path: Path, line: Mapping[str, Any]) -> None:
-    content = json.dumps(line, allow_nan=False).encode() + b"\n"
-    try:
-        while content:
-            content = content[os.write(descriptor, content) :]
-        os.fsync(descriptor)
-    except OSError as error:
-        raise WriteFailed(f"{path}: cannot be written: {error.strerror}") from None

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from surefoot.tune.comparison.paired_test import paired_test
+from surefoot.tune.comparison.paired_test import sign_test
 from surefoot.tune.definition.constraint_text import limit_words
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.types import Constraint
@@ -107,6 +107,6 @@ def _values(
 
 
 def _runs(values: Sequence[float], limit: Constraint, confidence: float) -> LimitRuns:
-    signs = np.array([1.0 if limit.excess(value) > 0.0 else -1.0 for value in values])
-    sign = paired_test(signs, confidence).sign
-    return LimitRuns(float(np.median(values)), len(values), int((signs < 0.0).sum()), sign)
+    within = sum(limit.excess(value) <= 0.0 for value in values)
+    sign = sign_test(len(values) - within, within, confidence)
+    return LimitRuns(float(np.median(values)), len(values), within, sign)

@@ -123,6 +123,30 @@ def paired_test(
     return PairedTest(sign, probability, *_invert(d, shares, threshold))
 
 
+def sign_test(above: int, below: int, confidence: float = 0.95) -> int:
+    """Decision of the test about differences of one size: 1 or -1, 0 if it is open.
+
+    Where they are of a fixed value from each of a series, such as samples from a limit, the error
+    holds if each is above it with probability 1/2 at most, or at least, whatever came before: then
+    the capital that bets against that is a supermartingale.
+
+    Args:
+        above: Number of positive differences.
+        below: Number of negative ones.
+        confidence: One minus the probability of either decision where there is no difference.
+
+    Example:
+        >>> sign_test(6, 0), sign_test(7, 0), sign_test(20, 20), sign_test(1, 12)
+        (0, 1, 0, -1)
+    """
+    from scipy.special import logsumexp
+
+    counts, threshold = np.array([[above, below], [below, above]]), _log_threshold(confidence)
+    both = counts @ np.log1p(np.stack([FRACTIONS, -FRACTIONS]))
+    positive, negative = logsumexp(both, axis=1) - np.log(NODES) >= threshold
+    return int(positive) - int(negative)
+
+
 def precisions(errors: Floats) -> Floats:
     """Weights of pairs whose differences have standard errors.
 

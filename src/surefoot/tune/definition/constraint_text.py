@@ -29,9 +29,8 @@ def constraint_lines(
         units: Units of the constraints by name.
     """
     known = units or {}
-    lines = [f"  {describe(name, one, known.get(name))}" for name, one in constraints.items()]
-    if lines:
-        lines.insert(0, "Constraints there:")
+    each = [f"  {describe(name, one, known.get(name))}" for name, one in constraints.items()]
+    lines = ["Constraints there:", *each] if each else []
     if best.unmeasured:
         lines.append(
             f"{unmeasured_text(best.unmeasured)}: no configuration is known that satisfies all "

@@ -13,8 +13,7 @@ from surefoot.tune.definition.environment import VARIABLE_TYPES, variable_type
 from surefoot.tune.definition.fidelity import LevelsSection
 from surefoot.tune.definition.parameters import PARAMETER_TYPES
 from surefoot.tune.definition.section import Section
-from surefoot.tune.passwords import without_any_password
-from surefoot.tune.plain_text import printable, shown, shown_storage
+from surefoot.tune.plain_text import printable, shown, shown_storage, without_any_password
 
 LONGEST_MESSAGE = 500  # characters, without the file's name
 _WORDS = {  # keys of other tools, and those to use here

@@ -3,17 +3,79 @@
 from __future__ import annotations
 
 import math
+import re
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic.fields import FieldInfo
 
-from surefoot.tune.definition.value_name import VALUE, wrong_value_name
 from surefoot.tune.plain_text import shown
+
+VALUE = (
+    "a key that stands before the number, such as 'p95', a path in JSON output, such as "
+    "'results[0].mean', a column of printed cells, such as 'column:qps', or a pattern with "
+    "one group, such as '/mean ([0-9.]+) ms/'"
+)
+
 
 LARGEST_INTEGER = 2**53  # float64 has all integers up to it
 _UNIT = "a text such as 'MB', of at most 20 characters"
 _NARROWEST = 1e-300  # of a range: below it, float64 loses digits
+Finite = Annotated[float, Field(allow_inf_nan=False, description="a finite number")]
+Share = Annotated[float, Field(gt=0, lt=1, description="a number strictly between 0 and 1")]
+Direction = Annotated[
+    Literal["minimize", "maximize"], Field(description="'minimize' or 'maximize'")
+]
+
+
+@dataclass(frozen=True)
+class ValueName:
+    """A key, a path in JSON, a column, or a pattern.
+
+    Args:
+        text: As the study file has it.
+
+    Example:
+        >>> ValueName("/mean ([0-9.]+)/").pattern.groups
+        1
+    """
+
+    text: str
+
+    @property
+    def pattern(self) -> re.Pattern[str] | None:
+        """The pattern between slashes, None for a key or a path.
+
+        Raises:
+            ValueError: If it is none, or has not one group; the message says which.
+        """
+        if not (len(self.text) > 2 and self.text.startswith("/") and self.text.endswith("/")):
+            return None
+        try:
+            pattern = re.compile(self.text[1:-1], re.MULTILINE)
+        except re.error as error:
+            raise ValueError(f"not a pattern ({error})") from None
+        if pattern.groups != 1:
+            raise ValueError(f"a pattern with {pattern.groups} groups")
+        return pattern
+
+    @property
+    def column(self) -> str | None:
+        """The name of a column in printed cells, behind `column:`; None for anything else."""
+        before, _, name = self.text.partition(":")
+        return name.strip() if before == "column" and name.strip() else None
+
+
+def wrong_value_name(text: str) -> str:
+    """Why a text is no `ValueName`, in a few words; empty if it is one."""
+    if not (text.strip() and text.isprintable() and len(text) <= 500):
+        return "no printable text of at most 500 characters"
+    try:
+        _ = ValueName(text).pattern
+    except ValueError as error:
+        return str(error)
+    return ""
 
 
 class InvalidKey(ValueError):
@@ -65,11 +127,6 @@ def _check_value_name(text: str | None) -> str | None:
     return text
 
 
-Finite = Annotated[float, Field(allow_inf_nan=False, description="a finite number")]
-Share = Annotated[float, Field(gt=0, lt=1, description="a number strictly between 0 and 1")]
-Direction = Annotated[
-    Literal["minimize", "maximize"], Field(description="'minimize' or 'maximize'")
-]
 UnitText = Annotated[str | None, AfterValidator(_check_unit), Field(description=_UNIT)]
 PrintedName = Annotated[str | None, AfterValidator(_check_value_name), Field(description=VALUE)]
 

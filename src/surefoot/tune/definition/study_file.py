@@ -20,8 +20,8 @@ from surefoot.tune.definition.schema import (
     ObjectivesSection,
     RepeatsSection,
 )
-from surefoot.tune.passwords import secrets_of, without_any_password, without_passwords
-from surefoot.tune.units import Units
+from surefoot.tune.estimate_text import Units
+from surefoot.tune.plain_text import secrets_of, without_any_password, without_passwords
 from surefoot.types import InvalidInput
 
 

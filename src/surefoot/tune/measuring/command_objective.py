@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from surefoot.tune.definition.command_template import CommandTemplate
-from surefoot.tune.definition.value_name import ValueName
+from surefoot.tune.definition.section import ValueName
 from surefoot.tune.measuring.json_output import Output
-from surefoot.tune.measuring.kept_processes import KeptProcesses, left_behind
 from surefoot.tune.measuring.measurement import (
     Failure,
     Measurement,
@@ -30,7 +29,7 @@ from surefoot.tune.measuring.printed_value import (
 )
 from surefoot.tune.measuring.quantity import Missing, Quantity, plain, sole
 from surefoot.tune.measuring.race import NO_RACE, Ending, PrintedSamples, complete_lines
-from surefoot.tune.measuring.supervised_process import SupervisedProcess
+from surefoot.tune.measuring.supervised_process import KeptProcesses, SupervisedProcess, left_behind
 from surefoot.tune.plain_text import without_escapes
 from surefoot.tune.stopping import Stop
 
@@ -93,46 +92,40 @@ class CommandObjective:
         try:
             deadline = None if self.timeout is None else start + self.timeout
             samples = PrintedSamples(process.stdout)
-            code = process.wait(deadline, stop, lambda: race.ends(samples))
-            lost = code is None and race.ends(samples)
+            code = process.wait(deadline, stop, lambda: race(samples))
+            lost = code is None and race(samples)
             seconds = time.monotonic() - start
         finally:
             process.end()
-        environment: dict[str, float] | Missing | None = None
-        worker = None
-        others: dict[str, Quantity] | Missing = {}
-        number: Quantity | Missing
-        rest = Output.of("")
+        said, left = process.output.text(), left_behind(process.left_behind)
         if code is None and not lost:
-            number = Missing(timed_out(self.timeout))
-        elif code:
-            number = Missing(describe_exit(code))
-        elif process.stdout.cut:
-            number = Missing(_TOO_LONG.format(process.stdout.limit >> 20), blameless=True)
+            return outcome(Missing(timed_out(self.timeout)), said, seconds, left_behind=left)
+        if code:
+            return outcome(Missing(describe_exit(code)), said, seconds, left_behind=left)
+        if process.stdout.cut:
+            much = Missing(_TOO_LONG.format(process.stdout.limit >> 20), blameless=True)
+            return outcome(much, said, seconds, left_behind=left)
+        text = without_escapes(process.stdout.text())
+        text, worker, environment = complete_lines(text) if lost else text, None, None
+        variables = () if self.observed is None else self.observed.variables
+        if "worker" not in (*self.constraints, *self.objectives, *variables):  # then that
+            worker, text = split_worker(text)
+        if self.observed is not None:
+            given, text = self.observed.split(plain(text))
+            environment = self.observed.check(given, _CUT if lost else _NO_LINE)
+        first = self.objectives[:1]  # has a name, too
+        names = {**dict.fromkeys(first, self.value), **self.constraints}
+        named = self.value is not None or len(first) > 0
+        reported, rest = printed_constraints(Output.of(text), names, named, self.objectives)
+        missing = _CUT if lost else _NO_VALUE
+        others = check_constraints(self.constraints, reported, missing, self.objectives)
+        if first:
+            absent = Missing(missing.format(first[0]), blameless=True)  # as any other one
+            number = self._first_of(reported, rest) or absent
         else:
-            text = without_escapes(process.stdout.text())
-            text = complete_lines(text) if lost else text
-            variables = () if self.observed is None else self.observed.variables
-            if "worker" not in (*self.constraints, *self.objectives, *variables):  # then that
-                worker, text = split_worker(text)
-            if self.observed is not None:
-                given, text = self.observed.split(plain(text))
-                environment = self.observed.check(given, _CUT if lost else _NO_LINE)
-            first = self.objectives[:1]  # has a name, too
-            names = {**dict.fromkeys(first, self.value), **self.constraints}
-            named = self.value is not None or len(first) > 0
-            output = Output.of(text)
-            reported, rest = printed_constraints(output, names, named, self.objectives)
-            missing = _CUT if lost else _NO_VALUE
-            others = check_constraints(self.constraints, reported, missing, self.objectives)
-            if first:
-                absent = Missing(missing.format(first[0]), blameless=True)  # as any other one
-                number = self._first_of(reported, rest) or absent
-            else:
-                absent = Missing(f"{NO_NUMBER}{_elsewhere(process.output.text())}")
-                number = printed_value(rest, self.value, apart=list(reported)) or absent
-        left = left_behind(process.left_behind)
-        said, what = process.output.text(), measurement_of(self.objectives)
+            absent = Missing(f"{NO_NUMBER}{_elsewhere(said)}")
+            number = printed_value(rest, self.value, apart=list(reported)) or absent
+        what = measurement_of(self.objectives)
         found = outcome(number, said, seconds, environment, left, others, worker, what)
         if not isinstance(found, Measurement):
             return found

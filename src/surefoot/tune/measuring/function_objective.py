@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from surefoot.tune.definition.command_template import InvalidCommand
-from surefoot.tune.measuring.kept_processes import KeptProcesses, left_behind
 from surefoot.tune.measuring.measurement import (
     Failure,
     Measurement,
@@ -27,7 +26,12 @@ from surefoot.tune.measuring.observed_constraints import check_constraints
 from surefoot.tune.measuring.printed_value import of_replicates
 from surefoot.tune.measuring.quantity import Missing, Quantity
 from surefoot.tune.measuring.race import NO_RACE, Ending
-from surefoot.tune.measuring.supervised_process import POLL, SupervisedProcess
+from surefoot.tune.measuring.supervised_process import (
+    POLL,
+    KeptProcesses,
+    SupervisedProcess,
+    left_behind,
+)
 from surefoot.tune.stopping import Stop
 
 SERVER = Path(__file__).with_name("function_server.py")
@@ -110,9 +114,8 @@ class FunctionObjective:
         if "error" in reply:
             missing = Missing(str(reply["error"]), bool(reply.get("blameless")))
             return outcome(missing, output, seconds, left_behind=left)
-        environment: dict[str, float] | Missing | None = None
-        if self.observed is not None:
-            environment = self.observed.check(reply["reported"], _NO_KEY)
+        observed = self.observed
+        environment = None if observed is None else observed.check(reply["reported"], _NO_KEY)
         reported = {
             name: Quantity(float(one))
             for name, one in reply.get("reported", {}).items()

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
-from surefoot.tune.definition.value_name import ValueName, wrong_value_name
+from surefoot.tune.definition.section import ValueName, wrong_value_name
 from surefoot.tune.measuring.quantity import Quantity, plain, sole, unclear
 
 Steps = tuple[str | int, ...]

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
 from surefoot.tune.definition.command_template import InvalidCommand
+from surefoot.tune.definition.section import ValueName
 from surefoot.tune.definition.study_file import StudyFile
-from surefoot.tune.definition.value_name import ValueName
 from surefoot.tune.measuring.command_objective import CommandObjective
 from surefoot.tune.measuring.function_objective import FunctionObjective
-from surefoot.tune.measuring.kept_processes import KeptProcesses, keep_until_end
 from surefoot.tune.measuring.measurement import Failure, Measurement, ObservedVariables
 from surefoot.tune.measuring.race import NO_RACE, Ending
 from surefoot.tune.measuring.setup_commands import check_programs
+from surefoot.tune.measuring.supervised_process import KeptProcesses, keep_until_end
 from surefoot.tune.stopping import Stop
 from surefoot.tune.system import check_processes
 

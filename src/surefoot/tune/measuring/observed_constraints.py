@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from surefoot.tune.definition.value_name import ValueName
+from surefoot.tune.definition.section import ValueName
 from surefoot.tune.measuring.json_output import Output
 from surefoot.tune.measuring.measurement import valid
 from surefoot.tune.measuring.printed_value import keyed, named_value

@@ -157,9 +157,7 @@ class Quantity:
         if unit == self.unit:
             return self
         size = factor(self.unit or unit, unit)
-        if size is None:
-            return None
-        return replace(self.times(size), unit=unit)
+        return None if size is None else replace(self.times(size), unit=unit)
 
     def limit_in(self, declared: str) -> float | None:
         """The number of a limit in the unit of what it limits; None if it cannot be converted.

@@ -7,9 +7,8 @@ import time
 from collections.abc import Callable, Iterator
 
 from surefoot.tune.definition.study_file import StudyFile
-from surefoot.tune.measuring.kept_processes import KeptProcesses
 from surefoot.tune.measuring.measurement import describe_exit
-from surefoot.tune.measuring.supervised_process import SupervisedProcess
+from surefoot.tune.measuring.supervised_process import KeptProcesses, SupervisedProcess
 from surefoot.tune.plain_text import printable
 from surefoot.tune.stopping import Stop, stop_on_signals
 from surefoot.types import SurefootError

@@ -52,30 +52,27 @@ _NUMBERS = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 
 def _scales() -> dict[str, tuple[str, float]]:
     """Dimension and factor of each known unit."""
-    known = {name: ("second", factor) for name, factor in _TIMES.items()}
-    for word, name in _TIME_WORDS.items():
-        known[word] = known[f"{word}s"] = ("second", _TIMES[name])
     prefixes = _DECIMAL | _BINARY
-    for dimension, names in _COUNTED.items():
-        known |= {
+    words = {word + end: _TIMES[name] for word, name in _TIME_WORDS.items() for end in ("", "s")}
+    counted = [(name, dimension) for dimension, names in _COUNTED.items() for name in names]
+    written = [(f"{one}{end}", one) for one in ("byte", "bit") for end in ("", "s")]
+    prefixed = (
+        (counted, prefixes),
+        ([(name, name) for name in _PHYSICAL], _DECIMAL | _SMALL),
+        (written, _PREFIX_WORDS),
+    )
+    return {
+        **{name: ("second", factor) for name, factor in (_TIMES | words).items()},
+        **{
             f"{prefix}{name}": (dimension, factor)
-            for name in names
-            for prefix, factor in prefixes.items()
-        }
-    known |= {
-        f"{prefix}{name}": (name, factor)
-        for name in _PHYSICAL
-        for prefix, factor in (_DECIMAL | _SMALL).items()
+            for named, of in prefixed
+            for name, dimension in named
+            for prefix, factor in of.items()
+        },
+        **{name: ("metre", factor) for name, factor in _LENGTHS.items()},
+        **{name: ("", factor) for name, factor in (prefixes | _NUMBERS).items()},
+        **dict.fromkeys(("%", "percent"), ("%", 1.0)),
     }
-    known |= {
-        f"{prefix}{dimension}{plural}": (dimension, factor)
-        for dimension in ("byte", "bit")
-        for plural in ("", "s")
-        for prefix, factor in _PREFIX_WORDS.items()
-    }
-    known |= {name: ("metre", factor) for name, factor in _LENGTHS.items()}
-    known |= {name: ("", factor) for name, factor in (prefixes | _NUMBERS).items()}
-    return known | {"%": ("%", 1.0), "percent": ("%", 1.0)}
 
 
 _SCALES = _scales()

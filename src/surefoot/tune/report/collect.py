@@ -34,14 +34,9 @@ from surefoot.tune.report.decision import decision
 from surefoot.tune.report.formatting import setting
 from surefoot.tune.study.best_by_given import values_along
 from surefoot.tune.study.early_stop import probability_left
-from surefoot.tune.study.effects_text import effect_lines
-from surefoot.tune.study.failures import failure_lines
-from surefoot.tune.study.front_text import StudyFront, values_text
+from surefoot.tune.study.findings import Findings
+from surefoot.tune.study.front_text import StudyFront
 from surefoot.tune.study.state import StudyState
-from surefoot.tune.study.summary import (
-    constraints_together,
-    warnings_of,
-)
 from surefoot.tune.study.trial_attributes import (
     ENDED_EARLY,
     failure_reason,
@@ -72,6 +67,7 @@ def collect(state: StudyState) -> Report:
     past = {count: _outlook(state.after(count)) for count in earlier}  # one belief at a time
     for count, (then, _) in past.items():
         state.opened.recommended[count] = then
+    found = Findings(state, list(past))
     outlooks = {**past, len(measured): _outlook(state)}
     predicted = intervals(*state.at_measured(model))
     fits = {
@@ -98,7 +94,7 @@ def collect(state: StudyState) -> Report:
         gain=0.0 if study_file.stop is None else study_file.stop.gain,
         confidence=0.0 if study_file.stop is None else study_file.stop.confidence,
         left_to_gain=tuple(chance for _, left in outlooks.values() for chance in left),
-        warnings=warnings_of(state, list(past)),
+        warnings=found.warnings,
         slices=slices(model, best.params, space, _best_values(model, measured)),
         noise_facts=facts,
         noise_verdict=verdict,
@@ -111,35 +107,30 @@ def collect(state: StudyState) -> Report:
         storage=_storage(study_file),
         seed=study_file.study.seed,
         written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        decision=decision(state, first.params),
+        decision=decision(found, first.params),
         given=", ".join(f"{name}={setting(value)}" for name, value in given.items()),
         environment=_environment(study_file, model, best.params),
-        constraints=tuple(
-            line.strip() for line in constraint_lines(best, {}, constraints_together(state))
-        ),
-        effects=_effects(state),
+        constraints=tuple(line.strip() for line in constraint_lines(best, {}, found.together)),
+        effects=_effects(found),
         units=study_file.units,
         estimand=model.estimand,
         feasible=best.feasible,
-        failures=tuple(map(escaped, failure_lines(state.trials))),
+        failures=tuple(map(escaped, found.failures)),
         bounds=study_file.constraints,
-        front=_front(state) if study_file.scheme.objectives else None,
+        front=None if found.front is None else _front(state, found.front),
     )
 
 
-def _front(state: StudyState) -> FrontView:
+def _front(state: StudyState, found: StudyFront) -> FrontView:
     """The Pareto front of several objectives, and what was measured of each."""
-    found, measured = StudyFront.of_state(state), [trial_constraints(one) for one in state.measured]
+    measured = [trial_constraints(one) for one in state.measured]
     first, *further = found.front.names
     return FrontView(
-        found.front,
+        found,
         {
             first: [one.value for one in state.measured],
             **{name: [one.get(name) for one in measured] for name in further},
         },
-        {name: f"{name} [{unit}]" if unit else name for name, unit in found.of.items()},
-        found.chosen,
-        escaped(values_text(found.chosen, found.of, further)),
         {name: int(one.outliers.sum()) for name, one in state.objectives.objectives.items()},
     )
 
@@ -291,11 +282,11 @@ def _verdict(found: TailDiagnosis, downweighted: int) -> str:
     return f"{noise}{weak} {weights}"
 
 
-def _effects(state: StudyState) -> Effects:
-    model, recommended = state.belief, state.recommendation.params
+def _effects(found: Findings) -> Effects:
+    model, recommended = found.state.belief, found.state.recommendation.params
     drift, workers = model.drift(recommended), model.workers(recommended)
     return Effects(
-        effect_lines(state),
+        found.effects,
         () if drift is None else tuple(drift.trials),
         () if drift is None else intervals(drift.mean, drift.lower, drift.upper),
         tuple((escaped(name), Interval(*ends)) for name, ends in sorted(workers.items())),
@@ -315,10 +306,7 @@ def _environment(
         points=tuple(tuple(point) for point in over.values.tolist()),
         predicted=intervals(over.mean, over.lower, over.upper),
         weights=tuple(over.weights.tolist()),
-        measure=risk.measure,
-        level=risk.level,
-        risk=risk.name,
-        meaning=risk.meaning,
+        risk=risk,
     )
 
 

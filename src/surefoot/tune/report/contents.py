@@ -6,8 +6,9 @@ from functools import cached_property
 from itertools import combinations
 from typing import Any
 
-from surefoot.integrations.optuna import Front, ParetoPoint
-from surefoot.tune.units import Units
+from surefoot.tune.definition.schema import RiskDescription
+from surefoot.tune.estimate_text import Units
+from surefoot.tune.study.front_text import StudyFront
 from surefoot.types import Constraint
 
 
@@ -135,15 +136,12 @@ class EnvironmentView:
     points: tuple[tuple[float, ...], ...]  # a value for each name
     predicted: tuple[Interval, ...]  # one for each point
     weights: tuple[float, ...]  # probabilities, one for each point
-    measure: str  # mean, var, cvar or worst-case; fidelity where the points are its levels
-    level: float | None
-    risk: str  # the measure's name, with its level
-    meaning: str  # the risk in words
+    risk: RiskDescription  # its measure is fidelity where the points are its levels
 
     @property
     def is_fidelity(self) -> bool:
         """Whether the points are levels of fidelity, of which the last counts."""
-        return self.measure == "fidelity"
+        return self.risk.measure == "fidelity"
 
     @property
     def plural(self) -> str:
@@ -169,26 +167,20 @@ class FrontView:
     """The Pareto front of several objectives.
 
     Args:
-        front: The front.
+        found: The front, and the point of it that is recommended.
         measured: Measurements of each objective by name, in the same order; None where a trial has
             none.
-        titles: Names of the objectives with their units, by name.
-        chosen: The recommended point.
-        value: All objectives but the first at the recommended point, in words.
         outliers: Number of measurements of each objective that are treated as outliers, by name.
     """
 
-    front: Front
+    found: StudyFront
     measured: dict[str, list[float | None]]
-    titles: dict[str, str]
-    chosen: ParetoPoint
-    value: str
     outliers: dict[str, int]
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
         """Every two objectives."""
-        return list(combinations(self.front.names, 2))
+        return list(combinations(self.found.front.names, 2))
 
 
 @dataclass(frozen=True)

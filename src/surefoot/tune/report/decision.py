@@ -19,18 +19,19 @@ from surefoot.tune.measuring.measurement import VALUE, Measurement
 from surefoot.tune.plain_text import escaped
 from surefoot.tune.report.contents import Decision, DecisionRow, Estimate, Interval
 from surefoot.tune.report.formatting import interval_text
+from surefoot.tune.study.findings import Findings
 from surefoot.tune.study.state import StudyState
-from surefoot.tune.study.summary import constraints_at
 from surefoot.types import Constraint, InvalidInput
 
 
-def decision(state: StudyState, first: dict[str, Any]) -> Decision:
+def decision(findings: Findings, first: dict[str, Any]) -> Decision:
     """The defaults, or the first configuration, against the recommended one.
 
     Args:
-        state: The study.
+        findings: Findings on the study.
         first: The configuration that was measured first.
     """
+    state = findings.state
     study_file, best = state.study_file, state.recommendation
     own = study_file.defaults_under({n: v for n, v in best.params.items() if n in state.given})
     result, runs = None, None
@@ -47,7 +48,7 @@ def decision(state: StudyState, first: dict[str, Any]) -> Decision:
         _row(name, "", unit, {s: _predicted(one, sides[s]) for s in sides}, runs, key)
         for name, unit, key, one in _values(state)
     ]
-    limits = {side: constraints_at(state, params) for side, params in sides.items()}
+    limits = {side: findings.constraints_at(params) for side, params in sides.items()}
     for name, found in limits["b"].items():
         known = {side: each[name] for side, each in limits.items() if name in each}
         unit = study_file.units.reported.get(name, "")
@@ -138,10 +139,9 @@ def _advice(
         return ""
     if same:
         return "Keep the defaults: no configuration is known to be better."
-    if not state.study_file.scheme.is_replayed and result is None:
-        return ""
     if result is None:
-        return f"Measure it against the defaults before you use it: `surefoot compare {word}`."
+        advice = f"Measure it against the defaults before you use it: `surefoot compare {word}`."
+        return advice if state.study_file.scheme.is_replayed else ""
     pairs = f"in {result.pairs} pair{'s' * (result.pairs != 1)} of runs"
     if result.broken:
         broken = limits_text(result.broken)

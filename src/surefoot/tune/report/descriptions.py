@@ -100,5 +100,5 @@ def environment_text(view: EnvironmentView, name: str) -> str:
     means = [interval.mean for interval in view.predicted]
     return (
         f"Prediction for the recommended configuration over {name}: from {number(min(means))} to "
-        f"{number(max(means))}, with the {view.risk} marked."
+        f"{number(max(means))}, with the {view.risk.name} marked."
     )

@@ -33,26 +33,26 @@ def description(view: EnvironmentView) -> str:
     if view.is_fidelity:
         return (
             "The model's prediction for the recommended configuration at each level. The dashed "
-            f"line is the {view.risk}, with its interval. Grey points are measurements, also of "
-            "other configurations."
+            f"line is the {view.risk.name}, with its interval. Grey points are measurements, also "
+            "of other configurations."
         )
-    tail = "" if view.measure == "mean" else f" Orange marks {_tail_text(view)}."
+    tail = "" if view.risk.measure == "mean" else f" Orange marks {_tail_text(view)}."
     if len(view.names) == 1:
         return (
             "The model's prediction for the recommended configuration under each environment, with "
-            f"the environment's probability below. The dashed line is the {view.risk}, with its "
-            f"interval.{tail} Grey points are measurements, also of other configurations."
+            f"the environment's probability below. The dashed line is the {view.risk.name}, with "
+            f"its interval.{tail} Grey points are measurements, also of other configurations."
         )
     return (
         "The model's prediction for the recommended configuration, with the environments sorted "
-        f"from worst to best. The dashed line is the {view.risk}, with its interval.{tail} "
+        f"from worst to best. The dashed line is the {view.risk.name}, with its interval.{tail} "
         "Below, each dot is an environment, plotted against one of its variables."
     )
 
 
 def in_tail(report: Report, view: EnvironmentView) -> list[bool]:
     """Environments at least as bad as the value at risk, or the worst one."""
-    if view.measure in ("mean", "fidelity"):
+    if view.risk.measure in ("mean", "fidelity"):
         return [False] * len(view.points)
     sign = -1.0 if report.direction == "maximize" else 1.0
     possible = [index for index, weight in enumerate(view.weights) if weight > 0.0]
@@ -60,7 +60,7 @@ def in_tail(report: Report, view: EnvironmentView) -> list[bool]:
     for index in sorted(possible, key=lambda index: -sign * view.predicted[index].mean):
         tail[index] = True
         reached += view.weights[index]
-        if reached >= (view.level or 0.0) - 1e-9:
+        if reached >= (view.risk.level or 0.0) - 1e-9:
             break
     return tail
 
@@ -120,8 +120,8 @@ def over_all_variables(report: Report, view: EnvironmentView) -> go.Figure:
         line={"color": BLUE, "width": 2, "shape": "hv"},
         hovertemplate="%{x:.3g} % of environments<br>%{y:.5g} or worse<extra></extra>",
     )
-    if view.level is not None:
-        share = 100.0 * view.level
+    if view.risk.level is not None:
+        share = 100.0 * view.risk.level
         inside = [index for index, end in enumerate(ends) if end < share]
         add_line(
             figure,
@@ -157,9 +157,9 @@ def against_variable(report: Report, view: EnvironmentView, column: int) -> go.F
 
 
 def _tail_text(view: EnvironmentView) -> str:
-    if view.measure == "worst-case":
+    if view.risk.measure == "worst-case":
         return "the worst environment"
-    share = f"{100 * (view.level or 0.0):g} %"
+    share = f"{100 * (view.risk.level or 0.0):g} %"
     if view.discrete:
         return f"the worst environments, which together have a probability of at least {share}"
     return f"the worst {share} of environments"
@@ -191,7 +191,7 @@ def _mark_risk(figure: go.Figure, report: Report, view: EnvironmentView) -> None
         y=value.mean,
         line={"color": ORANGE, "width": 1.5, "dash": "dash"},
         annotation={
-            "text": f"{escape(view.risk)}: {within(value.mean, value.upper - value.lower)}",
+            "text": f"{escape(view.risk.name)}: {within(value.mean, value.upper - value.lower)}",
             "font": {"color": ORANGE},
             "yanchor": "bottom",
             "showarrow": False,

@@ -200,22 +200,15 @@ def slice_figure(report: Report, along: Slice) -> go.Figure:
     at = _position(along, along.recommended)
     figure.add_vline(x=at, line={"color": ORANGE, "width": 1.5, "dash": "dash"})
     ticks = log_ticks(numbers[0], numbers[-1]) if along.parameter.log else []
+    places = [_position(along, along.values[i]) for i in apart]
     if apart:
-        positions = [_position(along, along.values[i]) for i in apart]
         marked = [along.values[i] == along.recommended for i in apart]
-        add_points(
-            figure,
-            positions,
-            [along.predicted[i] for i in apart],
-            marked,
-            [hover[i] for i in apart],
-        )
+        predicted, texts = [along.predicted[i] for i in apart], [hover[i] for i in apart]
+        add_points(figure, places, predicted, marked, texts)
         ticks = ticks or linear_ticks(numbers[0], numbers[-1])
-        labels = [setting(along.values[i]) for i in apart] + [setting(tick) for tick in ticks]
-        figure.update_xaxes(tickangle=0, tickvals=[*positions, *ticks], ticktext=labels)
-    elif ticks:
-        labels = [setting(tick) for tick in ticks]
-        figure.update_xaxes(tickangle=0, tickvals=ticks, ticktext=labels)
+    if ticks:
+        labels = [setting(value) for value in (*(along.values[i] for i in apart), *ticks)]
+        figure.update_xaxes(tickangle=0, tickvals=[*places, *ticks], ticktext=labels)
     if along.parameter.log:
         figure.update_xaxes(type="log")
     return figure

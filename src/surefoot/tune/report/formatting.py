@@ -26,16 +26,12 @@ def within(value: float, width: float) -> str:
     if not (math.isfinite(value) and math.isfinite(width)) or width <= 0:
         return number(value)
     finest = math.floor(math.log10(width)) - 1
-    if abs(value) >= 1e7 or finest < -7:
-        return number(value)
-    return f"{value:,.{max(0, -finest)}f}"
+    return number(value) if abs(value) >= 1e7 or finest < -7 else f"{value:,.{max(0, -finest)}f}"
 
 
 def setting(value: Any) -> str:
     """A parameter's value: integers in full, other numbers rounded, the rest as they are."""
-    if isinstance(value, float):
-        return number(value).replace(",", "")
-    return str(value)
+    return number(value).replace(",", "") if isinstance(value, float) else str(value)
 
 
 def interval_text(interval: Interval) -> str:
@@ -54,13 +50,12 @@ def settings_html(values: dict[str, Any]) -> str:
 
 def trial_html(trial: Trial) -> str:
     """A trial, for a figure's hover text."""
-    lines = [f"trial {trial.number}"]
-    if trial.value is not None:
-        lines.append(f"measured {number(trial.value)}")
-    if trial.predicted is not None:
-        lines.append(f"predicted {interval_text(trial.predicted)}")
-    if trial.weight is not None:
-        lines.append(f"weight {trial.weight:.2f}" + (": outlier" if trial.outlier else ""))
-    if trial.failure:
-        lines.append(f"failed: {escape(trial.failure[:120])}")
-    return "<br>".join([*lines, settings_html({**trial.params, **trial.environment})])
+    lines = (
+        f"trial {trial.number}",
+        "" if trial.value is None else f"measured {number(trial.value)}",
+        "" if trial.predicted is None else f"predicted {interval_text(trial.predicted)}",
+        "" if trial.weight is None else f"weight {trial.weight:.2f}{': outlier' * trial.outlier}",
+        f"failed: {escape(trial.failure[:120])}" if trial.failure else "",
+        settings_html({**trial.params, **trial.environment}),
+    )
+    return "<br>".join(filter(None, lines))

@@ -120,18 +120,20 @@ def _template() -> Any:
 
 def _front(view: FrontView, x: str, y: str) -> Markup:
     """The front over two of its objectives."""
-    figure = front_figure(view.front, x, y, view.measured, view.titles, [view.chosen])
-    return _embed(f"front-{x}-{y}", figure, front_text(view.front))
+    found = view.found
+    titles = {name: f"{name} [{unit}]" if unit else name for name, unit in found.of.items()}
+    figure = front_figure(found.front, x, y, view.measured, titles, [found.chosen])
+    return _embed(f"front-{x}-{y}", figure, front_text(found.front))
 
 
 def _predicted(report: Report) -> str:
     """Name of the number at the top."""
     what = "" if report.estimand == "location" else f"{report.estimand} of measurements"
     if report.front is not None:
-        first = report.front.front.names[0]
+        first = report.front.found.front.names[0]
         what = f"{what} of {first}" if what else first
     if report.environment is not None:
-        risk = report.environment.risk
+        risk = report.environment.risk.name
         what = f"{risk} of the {what}" if what else risk
     return f"{what[0].upper()}{what[1:]}, predicted" if what else "Predicted"
 
@@ -205,7 +207,7 @@ def _directions(report: Report) -> list[str]:
     """Which values are better, of each objective."""
     if report.front is None:
         return ["smaller is better" if report.direction == "minimize" else "larger is better"]
-    maximised = report.front.front.maximised.items()
+    maximised = report.front.found.front.maximised.items()
     return [f"{'larger' if larger else 'smaller'} {name} is better" for name, larger in maximised]
 
 

@@ -11,8 +11,7 @@ from optuna.trial import FrozenTrial, TrialState
 from surefoot.integrations.optuna import ENVIRONMENT
 from surefoot.parameters.parameter import is_on_grid
 from surefoot.tune.definition.study_file import StudyFile, StudyFileError
-from surefoot.tune.measuring.measured_units import declared_units, unit_phrase
-from surefoot.tune.measuring.measurement import VALUE
+from surefoot.tune.measuring.measurement import VALUE, declared_units, unit_phrase
 from surefoot.tune.measuring.unit_scales import factor
 from surefoot.tune.plain_text import shown
 from surefoot.tune.study.trial_attributes import OWNER, UNITS, study_units
@@ -102,12 +101,11 @@ def check_compatible(
         raise _differs(study_file, "study.direction", direction, ", ".join(found), label)
     stored = study.user_attrs.get(DEFINITION)
     _check_attributes(study_file, trials, stored, label)
-    _check_units(study_file, recorded_units(study, trials), label)
+    chosen = stored.get(PARAMETER_UNITS, {}) if stored and _has_values(trials) else {}
+    _check_units(study_file, recorded_units(study, trials), chosen, label)
     if stored is None:
         _check_foreign_trials(study_file, trials, label)
         return ""
-    if _has_values(trials):
-        _check_parameter_units(study_file, stored.get(PARAMETER_UNITS, {}), label)
     now = definition(study_file)
     notes, different = [], []
     for table, missing in TABLES.items():
@@ -141,28 +139,36 @@ def _has_values(trials: Sequence[FrozenTrial]) -> bool:
     return any(trial.params for trial in trials)
 
 
-def _check_parameter_units(study_file: StudyFile, recorded: Mapping[str, str], label: str) -> None:
-    """Check that no value that was chosen in one unit is now said to be in another."""
-    for name, unit in study_file.units.parameters.items():
-        before = recorded.get(name, unit)
-        if factor(before, unit) != 1.0:
-            table = "environment" if name in study_file.scheme.given else "parameters"
-            restore = f"write unit = {shown(before)} and the range in it"
-            there = f"values {unit_phrase(before)}"
-            raise _differs(
-                study_file, f"{table}.{name}.unit", shown(unit), there, label, (), restore
-            )
+def _check_units(
+    study_file: StudyFile,
+    measured: Mapping[str, str],
+    parameters: Mapping[str, str],
+    label: str,
+) -> None:
+    """Check that no number that was measured or chosen in one unit is now said to be in another.
 
-
-def _check_units(study_file: StudyFile, recorded: Mapping[str, str], label: str) -> None:
-    """Check that no number that was measured in one unit is now said to be in another."""
+    Args:
+        study_file: The study file.
+        measured: Units of measurements, as they were recorded, by name.
+        parameters: Those of values of parameters.
+        label: Name of the storage.
+    """
+    given, limits = study_file.scheme.given, study_file.constraints
     for name, unit in declared_units(study_file).items():
-        before = recorded.get(name, unit)
-        if factor(before, unit) != 1.0:
-            key, there = _key_of_unit(study_file, name), f"measurements {unit_phrase(before)}"
-            limit = " and the limit in it" * (name in study_file.constraints)
-            restore = f"write unit = {shown(before)}{limit}"
-            raise _differs(study_file, key, shown(unit), there, label, (), restore)
+        key, limit = _key_of_unit(study_file, name), " and the limit in it" * (name in limits)
+        _check_unit(study_file, key, measured.get(name, unit), unit, "measurements", limit, label)
+    for name, unit in study_file.units.parameters.items():
+        key = f"{'environment' if name in given else 'parameters'}.{name}.unit"
+        before, also = parameters.get(name, unit), " and the range in it"
+        _check_unit(study_file, key, before, unit, "values", also, label)
+
+
+def _check_unit(
+    study_file: StudyFile, key: str, before: str, unit: str, what: str, also: str, label: str
+) -> None:
+    if factor(before, unit) != 1.0:
+        there, restore = f"{what} {unit_phrase(before)}", f"write unit = {shown(before)}{also}"
+        raise _differs(study_file, key, shown(unit), there, label, (), restore)
 
 
 def _key_of_unit(study_file: StudyFile, name: str) -> str:

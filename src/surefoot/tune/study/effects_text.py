@@ -10,10 +10,10 @@ import numpy as np
 from optuna.trial import FrozenTrial
 
 from surefoot.integrations.optuna import TIME
+from surefoot.tune.estimate_text import Units
 from surefoot.tune.plain_text import printable
 from surefoot.tune.study.model_checks import ALONE, beside_others
 from surefoot.tune.study.state import StudyState
-from surefoot.tune.units import Units
 
 if TYPE_CHECKING:
     from surefoot.integrations.optuna import StudyDrift

@@ -41,11 +41,9 @@ def without_measurement(study_file: StudyFile, trials: Sequence[FrozenTrial]) ->
         study_file: Its study file.
         trials: Its trials.
     """
-    name = study_file.path.name
     lines = failure_lines(trials)
-    if not lines:
-        return NotReady(f"{name}: no round has a measurement; {study_file.first_step}")
-    return NotReady(f"{name}: no round has a measurement: {lines[0]}")
+    why = f": {lines[0]}" if lines else f"; {study_file.first_step}"
+    return NotReady(f"{study_file.path.name}: no round has a measurement{why}")
 
 
 def failure_lines(trials: Sequence[FrozenTrial]) -> tuple[str, ...]:
@@ -55,13 +53,9 @@ def failure_lines(trials: Sequence[FrozenTrial]) -> tuple[str, ...]:
     if not failed:
         return ()
     first = f"trial {failed[0].number}: {explained_failure(failed[0])}"
-    if len(failed) == 1:
-        lines = [f"1 of {len(rounds)} trials failed, {first}."]
-    else:
-        lines = [f"{len(failed)} of {len(rounds)} trials failed, the first, {first}."]
-    if shared := shared_property(failed, rounds):
-        lines.append(shared)
-    return tuple(lines)
+    named = "the first, " * (len(failed) > 1)
+    counted = f"{len(failed)} of {len(rounds)} trials failed, {named}{first}."
+    return tuple(filter(None, (counted, shared_property(failed, rounds))))
 
 
 @dataclass(frozen=True)

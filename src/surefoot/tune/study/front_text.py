@@ -11,13 +11,11 @@ from typing import Any
 
 from surefoot.integrations.optuna import Front, ParetoPoint
 from surefoot.tune.definition.study_file import StudyFile
-from surefoot.tune.estimate_text import estimate_text, setting_text
-from surefoot.tune.measuring.measured_units import declared_units
-from surefoot.tune.measuring.measurement import VALUE
+from surefoot.tune.estimate_text import Units, estimate_text, setting_text
+from surefoot.tune.measuring.measurement import VALUE, declared_units
 from surefoot.tune.measuring.quantity import sole
 from surefoot.tune.plain_text import shown
 from surefoot.tune.study.state import StudyState
-from surefoot.tune.units import Units
 from surefoot.types import InvalidInput
 
 _PREFERENCE = re.compile(r"\s*([^<>=\s]+)\s*(<=|>=)\s*([^<>=]*[^<>=\s])\s*")
@@ -150,6 +148,11 @@ class StudyFront:
     def value(self) -> str:
         """The objectives at the recommended point."""
         return values_text(self.chosen, self.of)
+
+    @property
+    def further(self) -> str:
+        """All objectives but the first at the recommended point."""
+        return values_text(self.chosen, self.of, self.front.names[1:])
 
     @property
     def as_json(self) -> dict[str, Any]:

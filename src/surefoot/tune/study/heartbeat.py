@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 
 from optuna.trial import FrozenTrial
 
-from surefoot.tune.study.server_outage import OUTAGES
-
 HEARTBEAT = "surefoot:heartbeat"
 """User attribute of a running trial: how often its process has said that it is alive."""
 INTERVAL = 20.0  # seconds between two heartbeats
@@ -46,15 +44,13 @@ class SilentTrials:
     """Trials of other machines without a heartbeat for long.
 
     What counts is how long a heartbeat has not changed by the clock of this process, so the clocks
-    of the machines may differ; while the storage does not answer, nobody can be heard.
+    of the machines may differ.
 
     Args:
         clock: The present time, in seconds.
-        answering_since: When the storage began to answer, by the clock.
     """
 
     clock: Callable[[], float] = time.monotonic
-    answering_since: Callable[[], float] = lambda: OUTAGES.ended
     _since: dict[int, tuple[object, float]] = field(default_factory=dict)
 
     def is_silent(self, trial: FrozenTrial) -> bool:
@@ -64,4 +60,4 @@ class SilentTrials:
         if seen != beat or trial.number not in self._since:
             since = now
         self._since[trial.number] = (beat, since)
-        return now - max(since, self.answering_since()) >= SILENCE
+        return now - since >= SILENCE

@@ -6,11 +6,12 @@ import contextlib
 import json
 import math
 import sqlite3
+import sys
 import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import ClassVar, TypeVar
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 import optuna
 from optuna.storages import BaseStorage
@@ -18,11 +19,9 @@ from optuna.trial import FrozenTrial
 
 from surefoot.integrations.optuna.discarded import trials_of
 from surefoot.tune.definition.study_file import StudyFile, StudyFileError
-from surefoot.tune.study.server_outage import OUTAGES
 from surefoot.tune.study.storage_faults import DAMAGED, fault_of
 from surefoot.types import SurefootError
 
-Result = TypeVar("Result")
 Lock = contextlib.AbstractContextManager[None]
 # What Optuna and drivers raise for content that is not theirs, such as an infinite integer.
 UNREADABLE = TypeError, ValueError, ArithmeticError, LookupError, AttributeError, AssertionError
@@ -39,15 +38,21 @@ class StorageFailed(SurefootError):
 _KEPT = "what was recorded before is safe, and the same command goes on from there"
 
 
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
 @dataclass(frozen=True)
 class Location(ABC):
     """A storage: the file of an SQLite database or an Optuna journal, or a database server.
 
     Args:
         study_file: The study file.
+        say: Shows a line about what is waited for.
     """
 
     study_file: StudyFile
+    say: Callable[[str], None] = field(default=_say, kw_only=True, compare=False, repr=False)
     shared: ClassVar[bool]
     """Whether other studies and other machines use it, too."""
 
@@ -104,32 +109,6 @@ class Location(ABC):
                 raise
             said = f"{self.label}: {doing} failed: {self.reason(error)}"
             raise self.error(f"{said}; {DAMAGED.advice}") from error
-
-    def attempt(
-        self,
-        doing: str,
-        do: Callable[[], Result],
-        before: Callable[[], None] = lambda: None,
-        then: str = _KEPT,
-    ) -> Result:
-        """The result of a function that uses the storage, called again after a short failure.
-
-        Args:
-            doing: Names what it does, for the error.
-            do: The function.
-            before: Called before each further time, to undo what the last one has written.
-            then: What follows from an error that harms nothing.
-
-        Raises:
-            StudyFileError: If the storage is damaged, read-only or not there.
-            StorageFailed: If it fails otherwise.
-        """
-
-        def refused(error: BaseException) -> str:
-            return f"{self.label}: {doing} has to wait: {self.reason(error)}"
-
-        with self.errors(doing, then):
-            return OUTAGES.overcome(do, refused, before)
 
     @contextlib.contextmanager
     def opening(self) -> Iterator[None]:
@@ -204,10 +183,6 @@ class Location(ABC):
         advice = [] if fault is None else [fault.advice]
         follows = [then] if then and (fault is None or fault.keeps) else []
         return StorageFailed("; ".join([said, *advice, *follows]))
-
-    def unanswered(self, error: BaseException) -> str:
-        """Message that the server cannot be connected, with the reason."""
-        return f"{self.label}: cannot connect to the server: {self.reason(error)}"
 
     def error(self, message: str) -> StudyFileError:
         """The error that the storage of the study file cannot be used."""

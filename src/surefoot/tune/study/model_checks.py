@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from optuna.trial import FrozenTrial, TrialState
 
-from surefoot.tune.estimate_text import estimate_text
+from surefoot.tune.estimate_text import Units, estimate_text
 from surefoot.tune.study.state import StudyState
 from surefoot.tune.study.trial_attributes import ASKED
-from surefoot.tune.units import Units
 
 if TYPE_CHECKING:
     from surefoot.integrations.optuna import StudyBelief, StudyRecommendation
@@ -50,14 +49,16 @@ def contradictions(
     """
     found = [_equal_values(state), _change_in_time(state), _never_measured(state)]
     if not state.study_file.scheme.variables:
-        units, model = state.study_file.units, state.belief
-        found.append(_repeats(state))
-        found.append(_earlier_predictions(units, model, earlier))
-        found.append(_left_out(state))
-        found.append(_disturbed(state))
-        found.append(_proportional(state) if compared else "")
-        found.append(_bias(model, state.recommendation))
-        found.append(_skewness(units, model, state.recommendation))
+        units, model, best = state.study_file.units, state.belief, state.recommendation
+        found += [
+            _repeats(state),
+            _earlier_predictions(units, model, earlier),
+            _left_out(state),
+            _disturbed(state),
+            _proportional(state) if compared else "",
+            _bias(model, best),
+            _skewness(units, model, best),
+        ]
     return tuple(text for text in found if text)
 
 

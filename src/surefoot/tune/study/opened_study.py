@@ -7,7 +7,7 @@ import importlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -26,10 +26,10 @@ from surefoot.tune.plain_text import shown
 from surefoot.tune.study.compatibility import DEFINITION, check_compatible, continued
 from surefoot.tune.study.failures import without_measurement
 from surefoot.tune.study.location import Location, NoStudy
-from surefoot.tune.study.other_storage import study_in
 from surefoot.tune.study.parameter_units import ParameterConversion
 from surefoot.tune.study.state import StudyState
-from surefoot.tune.study.storage import is_storage, locate
+from surefoot.tune.study.storage import is_storage, locate, study_in
+from surefoot.tune.study.storage_faults import overcome
 from surefoot.tune.study.study_lock import study_lock
 from surefoot.types import InvalidInput
 
@@ -74,9 +74,9 @@ class OpenedStudy:
     _beliefs: dict[int, StudyBelief] = field(default_factory=dict, repr=False)
 
     def _repr_html_(self) -> str:
-        from surefoot.tune.study.summary import summarise  # which needs this module
+        from surefoot.tune.study.findings import summarise  # which needs this module
 
-        return summarise(self).html(self.study_file.study.name)
+        return summarise(self)._repr_html_()
 
     @cached_property
     def study_file(self) -> StudyFile:
@@ -148,7 +148,8 @@ class OpenedStudy:
                 engine.dispose()  # the server may be another one after a failover
             before()
 
-        return self.location.attempt(doing, do, undo)
+        with self.location.errors(doing):
+            return overcome(do, undo)
 
     def lock(
         self, sleep: Callable[[float], None] = time.sleep
@@ -208,6 +209,7 @@ def create_study(
     worker: int = 0,
     *,
     create: bool = True,
+    say: Callable[[str], None] | None = None,
 ) -> OpenedStudy:
     """Open the study of a study file for tuning; it is created if it does not exist.
 
@@ -216,6 +218,7 @@ def create_study(
         sampler: Optuna sampler, by default surefoot's own.
         worker: Index of this worker, which has a seed of its own.
         create: Whether it is created; if not, `NoStudy` is raised where it does not exist.
+        say: Shows a line about what is waited for; by default on standard error.
 
     Returns:
         The study, with a note if the objective has changed.
@@ -225,12 +228,11 @@ def create_study(
         StorageFailed: If the storage cannot be read or written.
     """
     older = _older_study(study_file)  # before anything is created
-    location = locate(study_file)
-    return location.attempt(
-        "opening the study",
-        partial(_create_study, location, sampler, worker, older, create),
-        then="no measurement was begun: check study.storage, and its server if it has one",
-    )
+    found = locate(study_file)
+    location = found if say is None else replace(found, say=say)
+    then = "no measurement was begun: check study.storage, and its server if it has one"
+    with location.errors("opening the study", then):
+        return overcome(lambda: _create_study(location, sampler, worker, older, create))
 
 
 def _create_study(

@@ -1,4 +1,4 @@
-"""Units of parameters: recorded with a study, and converted where its trials go to another one."""
+"""Units of parameters and measurements: recorded with a study, converted for another one."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import Any
 
 import optuna
 
+from surefoot.integrations.optuna import CONSTRAINTS, STANDARD_ERROR, STANDARD_ERRORS
 from surefoot.parameters import Int
 from surefoot.tune.definition.study_file import StudyFile
-from surefoot.tune.measuring.measured_units import unit_phrase
+from surefoot.tune.measuring.measurement import VALUE, unit_phrase
 from surefoot.tune.measuring.unit_scales import factor, scaled
 from surefoot.tune.study.compatibility import DEFINITION, PARAMETER_UNITS
 from surefoot.types import InvalidInput
@@ -98,3 +99,22 @@ class ParameterConversion:
         number = scaled(value, self.sizes[name])
         is_whole = isinstance(self.study_file.space.named.parameters.get(name), Int)
         return int(number) if is_whole and number.is_integer() else number
+
+
+def attributes_in_units(
+    attributes: Mapping[str, Any], sizes: Mapping[str, float]
+) -> dict[str, Any]:
+    """User attributes of a trial with every number that has a unit in another one.
+
+    Args:
+        attributes: The attributes.
+        sizes: What numbers are multiplied by, of constraints by name and of the value by `VALUE`;
+            by default 1.
+    """
+    size, found = sizes.get(VALUE, 1.0), dict(attributes)
+    if isinstance(error := found.get(STANDARD_ERROR), int | float):
+        found[STANDARD_ERROR] = scaled(error, size)
+    for key in (CONSTRAINTS, STANDARD_ERRORS):
+        if isinstance(others := found.get(key), dict):
+            found[key] = {name: scaled(one, sizes.get(name, 1.0)) for name, one in others.items()}
+    return found

@@ -10,12 +10,13 @@ from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.study.confirm_stage import CONFIRM, LEAST_RUNS, ConfirmStage, confirm_runs
 from surefoot.tune.study.early_stop import (
     EndOfSearch,
+    check_share,
     check_stop,
     earliest_stop,
+    end_of_share,
     stored_stop,
 )
 from surefoot.tune.study.state import StudyState
-from surefoot.tune.study.time_budget import check_share, end_of_share
 from surefoot.types import NotReady
 
 REMEASURED = "surefoot:remeasured"

@@ -5,22 +5,23 @@ from __future__ import annotations
 import contextlib
 import logging
 import re
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
+from hashlib import sha256
 from typing import Any, ClassVar
 
 from optuna.storages import BaseStorage, RDBStorage
-from sqlalchemy import Engine, create_engine, inspect
+from sqlalchemy import Connection, Engine, create_engine, inspect, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.plain_text import shown_storage
-from surefoot.tune.study.location import Location, Lock, NoStudy, failures
+from surefoot.tune.study.location import Location, NoStudy, failures
 from surefoot.tune.study.optuna_schema import TABLES
-from surefoot.tune.study.server_lock import server_lock
-from surefoot.tune.study.server_outage import OUTAGES
+from surefoot.tune.study.study_lock import PATIENCE
 
 _EXPECTED = "postgresql://, mysql://, sqlite:/// or journal:///FILE"
 _PLAIN = re.compile(r"[\w .~/+-]*")
@@ -34,6 +35,15 @@ _LIBPQ = {
     "keepalives_count": 3,
     "tcp_user_timeout": 60_000,  # milliseconds
 }
+PAUSE = 0.05  # seconds between attempts to get the lock
+# The server releases a lock when its connection ends. It notices the end of a process at once, and
+# the end of a machine after these seconds without an answer.
+_LOCK = (
+    "SELECT set_config('tcp_keepalives_idle', '30', false), "
+    "set_config('tcp_keepalives_interval', '10', false), "
+    "set_config('tcp_keepalives_count', '3', false), pg_try_advisory_lock(:key)"
+)
+_UNLOCK = "SELECT pg_advisory_unlock(:key)"
 
 
 @dataclass(frozen=True)
@@ -94,12 +104,41 @@ class Server(Location):
         if create:  # to tune; whoever looks at a study is told at once
             # Optuna warns, with the statement, of what is tried again here.
             logging.getLogger("optuna.storages").setLevel(logging.ERROR)
-            OUTAGES.wait_at(storage.engine, self.unanswered, connected=True)
         return storage
 
-    def lock(self, sleep: Callable[[float], None], note: Callable[[], None]) -> Lock:
-        """Exclude the processes of all machines; see `server_lock`."""
-        return server_lock(self, sleep, note)
+    @cached_property
+    def _locks(self) -> Engine:
+        """The engine of the lock's connection, without transactions: servers end idle ones."""
+        engine = self.engine(isolation_level="AUTOCOMMIT", pool_size=1)
+        engine.connect().close()
+        return engine
+
+    @contextlib.contextmanager
+    def lock(self, sleep: Callable[[float], None], note: Callable[[], None]) -> Iterator[None]:
+        """Exclude the processes of all machines, on a PostgreSQL server; see `Location.lock`."""
+        url = self.url
+        if url.get_backend_name() != "postgresql":
+            yield
+            return
+        try:
+            engine = self._locks
+        except Exception:  # of the first connection: opening the storage raises and explains it
+            yield
+            return
+        name = f"surefoot {url.database} {self.study_file.study.name}"
+        key, due = int(sha256(name.encode()).hexdigest()[:14], 16), time.monotonic() + PATIENCE
+        with engine.connect() as connection:
+            while not _is_true(_LOCK, key, connection):
+                if time.monotonic() >= due:
+                    note()
+                sleep(PAUSE)
+            try:
+                yield
+            finally:
+                try:
+                    _is_true(_UNLOCK, key, connection)
+                except SQLAlchemyError:
+                    connection.invalidate()  # the server releases the lock with the connection
 
     @contextlib.contextmanager
     def _driver(self) -> Iterator[None]:
@@ -121,6 +160,10 @@ class Server(Location):
             return inspect(self.engine()).has_table(TABLES[-1])
         except SQLAlchemyError:
             return True
+
+
+def _is_true(statement: str, key: int, connection: Connection) -> bool:
+    return bool(connection.execute(text(statement), {"key": key}).one()[-1])
 
 
 def server_of(study_file: StudyFile, given: str) -> Server:

@@ -14,7 +14,12 @@ from optuna.trial import FrozenTrial, TrialState
 from surefoot.integrations.optuna.predictions import unmeasured_text
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.study.confirm_stage import ConfirmStage, recommended
-from surefoot.tune.study.trial_attributes import is_failed_round, is_round, trial_environment
+from surefoot.tune.study.trial_attributes import (
+    is_failed_round,
+    is_round,
+    trial_constraints,
+    trial_environment,
+)
 from surefoot.types import InvalidInput
 
 if TYPE_CHECKING:
@@ -63,6 +68,13 @@ class StudyState:
         return sum(map(is_failed_round, self.trials))
 
     @cached_property
+    def unmeasured(self) -> tuple[str, ...]:
+        """Constraints and further objectives without a value, once a trial has a measurement."""
+        complete = [trial for trial in self.trials if trial.state == TrialState.COMPLETE]
+        known = {name for trial in complete for name in trial_constraints(trial)}
+        return tuple(name for name in self.study_file.reported if complete and name not in known)
+
+    @cached_property
     def belief(self) -> StudyBelief:
         """The model of the study, in its units and direction; `NotReady` without a measurement."""
         return self.opened.belief(self.trials)
@@ -75,9 +87,8 @@ class StudyState:
 
     def at_measured(self, belief: StudyBelief) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Predictions of a belief where it was measured, each under its environment."""
-        environments = None
-        if self.study_file.scheme.environment is not None:
-            environments = [trial_environment(trial) for trial in self.measured]
+        under = [trial_environment(trial) for trial in self.measured]
+        environments = None if self.study_file.scheme.environment is None else under
         return belief.predict([trial.params for trial in self.measured], environments)
 
     @property

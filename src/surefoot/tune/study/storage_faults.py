@@ -1,12 +1,19 @@
-"""Faults of a storage, by the codes of its error, and what to do about them."""
+"""Faults of a storage, by the codes of its error: which pass, and what to do about the others."""
 
 from __future__ import annotations
 
 import errno
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from time import sleep
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from sqlalchemy.exc import DBAPIError
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -67,6 +74,48 @@ _SQLSTATES = {  # of PostgreSQL
     **dict.fromkeys(("53100",), FULL),
     **dict.fromkeys(("XX001", "XX002"), DAMAGED),  # data, index
 }
+# A statement's time limit, locks, serialization, deadlocks, failovers, the rest of a transaction.
+_PASSING = {"57014", "55P03", "40001", "40P01", "25006", "25P02"}
+_ATTEMPTS, _PAUSE = 8, 0.25  # pauses in seconds, each twice as long as the last: half a minute
+
+
+def overcome(do: Callable[[], Result], before: Callable[[], None] = lambda: None) -> Result:
+    """Result of a function that uses a storage, called again where a failure may pass.
+
+    Args:
+        do: The function.
+        before: Called before each further time, to undo what the last one has written.
+    """
+    for attempt in range(_ATTEMPTS - 1):
+        try:
+            if attempt:
+                before()
+            return do()
+        except Exception as error:  # Optuna and surefoot raise their own from the driver's
+            if not passes(error):
+                raise
+            sleep(_PAUSE * 2**attempt)
+    before()
+    return do()
+
+
+def passes(error: BaseException) -> bool:
+    """Whether a database has ended or refused a connection, or refused a statement for now."""
+    from sqlalchemy.exc import DBAPIError, PendingRollbackError
+
+    return any(
+        isinstance(one, PendingRollbackError)
+        or (isinstance(one, DBAPIError) and _is_disconnection(one))
+        or _state(one) in _PASSING
+        or _SQLITE.get(getattr(one, "sqlite_errorcode", 0) & 255) is LOCKED
+        for one in _chain(error)
+    )
+
+
+def _is_disconnection(error: DBAPIError) -> bool:
+    """Whether a connection was ended, or a server has refused one."""
+    refused = error.statement is None and not isinstance(error.orig, sqlite3.Error)
+    return error.connection_invalidated or refused
 
 
 def fault_of(error: BaseException) -> Fault | None:
@@ -80,12 +129,17 @@ def _by_code(error: BaseException) -> Fault | None:
             return DAMAGED
         code = getattr(error, "sqlite_errorcode", 0)  # absent where SQLite was not asked
         return _SQLITE.get(code) or _SQLITE.get(code & 255)  # the rest says where it was found
-    state = getattr(error, "sqlstate", None) or getattr(error, "pgcode", None)
-    if isinstance(state, str):
+    if (state := _state(error)) is not None:
         return _SQLSTATES.get(state)
     if isinstance(error, UnicodeError | json.JSONDecodeError):  # of a journal
         return DAMAGED
     return _SYSTEM.get(error.errno or 0) if isinstance(error, OSError) else None
+
+
+def _state(error: BaseException) -> str | None:
+    """SQLSTATE of an error of psycopg or psycopg2."""
+    state = getattr(error, "sqlstate", None) or getattr(error, "pgcode", None)
+    return state if isinstance(state, str) else None
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:

@@ -12,20 +12,20 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 from surefoot.integrations.optuna import ENVIRONMENT
 from surefoot.tune.comparison.named_settings import given_values
 from surefoot.tune.definition.study_file import StudyFile
-from surefoot.tune.measuring.measured_units import declared_units
-from surefoot.tune.measuring.measurement import MEASUREMENT, VALUE
+from surefoot.tune.measuring.measurement import MEASUREMENT, VALUE, declared_units
 from surefoot.tune.measuring.quantity import plain_number
 from surefoot.tune.measuring.unit_scales import scaled
 from surefoot.tune.plain_text import shown
 from surefoot.tune.study.compatibility import recorded_units
 from surefoot.tune.study.location import NoStudy
 from surefoot.tune.study.opened_study import open_study
-from surefoot.tune.study.other_storage import study_in
 from surefoot.tune.study.parameter_units import (
     ParameterConversion,
+    attributes_in_units,
     recorded_parameter_units,
     size_of,
 )
+from surefoot.tune.study.storage import study_in
 from surefoot.tune.study.table_import import Imported, add_trials
 from surefoot.tune.study.trial_attributes import (
     IMPORTED,
@@ -34,7 +34,6 @@ from surefoot.tune.study.trial_attributes import (
     trial_environment,
     trial_start,
 )
-from surefoot.tune.study.trial_units import attributes_in_units
 from surefoot.types import InvalidInput
 
 

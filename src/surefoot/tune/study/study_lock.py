@@ -14,7 +14,6 @@ from typing import IO
 from surefoot.tune import system
 from surefoot.tune.plain_text import printable
 from surefoot.tune.study.location import Location
-from surefoot.tune.study.server_outage import OUTAGES
 
 PATIENCE = 10.0  # seconds of waiting without a message
 
@@ -36,17 +35,18 @@ def study_lock(location: Location, sleep: Callable[[float], None] = time.sleep) 
     Raises:
         SQLAlchemyError: If the database server cannot be used.
     """
-    study_file = location.study_file
-    with study_file.path.open("rb") as file:
+    path = location.study_file.path
+    note = partial(_note_waiting, location.say, path.name)
+    with path.open("rb") as file:
         # A file system without locks is treated like processes on several machines.
         with contextlib.suppress(OSError):
-            _lock(file, study_file.path.name)
-        with location.lock(sleep, partial(_note_waiting, study_file.path.name)):
+            _lock(file, note)
+        with location.lock(sleep, note):
             yield
 
 
 @contextlib.contextmanager
-def storage_lock(storage: Path) -> Iterator[None]:
+def storage_lock(storage: Path, note: Callable[[], None]) -> Iterator[None]:
     """Exclude the processes that use a storage file by other study files.
 
     A hidden file beside it is locked, which is there only while it is: the storage itself is locked
@@ -54,8 +54,9 @@ def storage_lock(storage: Path) -> Iterator[None]:
 
     Args:
         storage: The file, which need not exist.
+        note: Called once the lock was waited for for `PATIENCE` seconds.
     """
-    file = _locked(Path(os.path.realpath(storage)))
+    file = _locked(Path(os.path.realpath(storage)), note)
     try:
         yield
     finally:
@@ -65,14 +66,14 @@ def storage_lock(storage: Path) -> Iterator[None]:
             file.close()
 
 
-def _locked(storage: Path) -> IO[bytes] | None:
+def _locked(storage: Path, note: Callable[[], None]) -> IO[bytes] | None:
     """The open file that is locked for a storage; None where there can be none."""
     path = storage.with_name(f".{storage.name[:60]}.lock")
     while True:
         with contextlib.ExitStack() as stack:
             try:
                 file = stack.enter_context(path.open("ab"))
-                _lock(file, storage.name)
+                _lock(file, note)
                 # Not if the last process has removed the file that this one has waited for.
                 if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
                     stack.pop_all()
@@ -84,10 +85,10 @@ def _locked(storage: Path) -> IO[bytes] | None:
                 return None
 
 
-def _lock(file: IO[bytes], name: str) -> None:
+def _lock(file: IO[bytes], note: Callable[[], None]) -> None:
     if system.try_lock(file.fileno()):
         return
-    noting = threading.Timer(PATIENCE, _note_waiting, [name])
+    noting = threading.Timer(PATIENCE, note)
     noting.daemon = True
     noting.start()
     try:
@@ -97,9 +98,9 @@ def _lock(file: IO[bytes], name: str) -> None:
 
 
 @cache
-def _note_waiting(name: str) -> None:
+def _note_waiting(say: Callable[[str], None], name: str) -> None:
     """Say it once in a process: with many workers it is usual."""
-    OUTAGES.say(
+    say(
         printable(
             f"{name}: waiting for another process, which is choosing a configuration or is "
             "suspended while it does"

@@ -27,7 +27,6 @@ from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.quantity import Quantity, plain_number
 from surefoot.tune.plain_text import shown, storable
 from surefoot.tune.study.compatibility import DEFINITION, PARAMETER_UNITS
-from surefoot.tune.study.known_trials import new_rows
 from surefoot.tune.study.opened_study import create_study
 from surefoot.tune.study.tables import FORMULA, check_cells, read_table
 from surefoot.tune.study.trial_attributes import (
@@ -37,7 +36,7 @@ from surefoot.tune.study.trial_attributes import (
     attributes_of_others,
     study_units,
 )
-from surefoot.tune.study.trial_rows import add_finished
+from surefoot.tune.study.trial_rows import add_finished, new_rows
 from surefoot.types import InvalidInput
 
 VALUE, FAILED, STATE, DURATION = "value", "failure", "state", "seconds"
@@ -291,22 +290,20 @@ class _Row:
                 f"got {values}, which violates {shown(violated[0])}, expected configurations that "
                 "satisfy every rule of [[require]]"
             )
-        attributes: dict[str, Any] = {IMPORTED: identity}
         measured = self._cell(self.table.value)
+        optional: dict[str, Any] = {
+            SECONDS: self._seconds(),
+            STANDARD_ERROR: self._error(ERROR),
+            WORKER: storable(_unquoted(self._text(WHO))) or None,
+        }
+        attributes = {name: one for name, one in optional.items() if one is not None}
+        attributes[IMPORTED] = identity
         under = {name: self._cell(index) for name, index in self.table.environment.items()}
         if any(under.values()) or (under and measured):  # a failure may have none
             attributes[ENVIRONMENT] = {
                 name: self._observed(name, cell, self.table.variables[name])
                 for name, cell in under.items()
             }
-        if seconds := self._text(DURATION):
-            attributes[SECONDS] = self._seconds(seconds)
-            if attributes[SECONDS] < 0.0:
-                raise self._wrong(DURATION, seconds, "a duration of at least 0")
-        if (error := self._error(ERROR)) is not None:
-            attributes[STANDARD_ERROR] = error
-        if worker := self._text(WHO):
-            attributes[WORKER] = storable(_unquoted(worker))
         if self.begun() is None:
             attributes[TIME] = None  # when it was imported says nothing about it
         attributes |= attributes_of_others(
@@ -332,12 +329,8 @@ class _Row:
 
     def _error(self, column: str) -> float | None:
         """A standard error, None for an empty cell."""
-        if not (cell := self._text(column)):
-            return None
-        error = self._number(column, cell)
-        if error < 0.0:
-            raise self._wrong(column, cell, "a standard error of at least 0")
-        return error
+        cell = self._text(column)
+        return self._at_least_0(column, cell, "a standard error") if cell else None
 
     def _value(self, cell: str) -> float:
         value = self._number(VALUE, cell)
@@ -394,13 +387,19 @@ class _Row:
             raise self._wrong(name, cell, wanted)
         return variable.nearest(value)
 
-    def _seconds(self, cell: str) -> float:
-        """A duration in seconds, or as pandas writes one: `0 days 00:01:02.5`."""
-        parts = _DURATION.fullmatch(cell)
-        if parts is None:
-            return self._number(DURATION, cell)
+    def _seconds(self) -> float | None:
+        """A duration in seconds, or as pandas writes one, `0 days 00:01:02.5`; None for no cell."""
+        if not (cell := self._text(DURATION)):
+            return None
+        if (parts := _DURATION.fullmatch(cell)) is None:
+            return self._at_least_0(DURATION, cell, "a duration")
         days, hours, minutes, seconds = (float(part or 0) for part in parts.groups())
         return 86400.0 * days + 3600.0 * hours + 60.0 * minutes + seconds
+
+    def _at_least_0(self, column: str, cell: str, what: str) -> float:
+        if (number := self._number(column, cell)) < 0.0:
+            raise self._wrong(column, cell, f"{what} of at least 0")
+        return number
 
     def _number(self, name: str, cell: str) -> float:
         found = plain_number(cell)

@@ -1,9 +1,12 @@
-"""Many finished trials written to a storage at once."""
+"""Finished trials added to a study: none that it has already, and many at once."""
 
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import Any
 
 import optuna
 from optuna.distributions import distribution_to_json
@@ -12,7 +15,18 @@ from optuna.storages._rdb import models
 from optuna.trial import FrozenTrial
 from sqlalchemy.orm import Session
 
+from surefoot.tune.study.trial_attributes import (
+    IMPORTED,
+    is_round,
+    trial_environment,
+    trial_start,
+    trial_worker,
+)
+
 AT_ONCE = 500  # trials of a transaction
+
+
+SAME_TIME = timedelta(seconds=1)  # a database may store whole seconds
 
 
 def add_finished(
@@ -84,3 +98,55 @@ def _insert(session: Session, study_id: int, trials: Sequence[FrozenTrial]) -> N
             )
             for key, one in trial.user_attrs.items()
         )
+
+
+def new_rows(
+    rows: Sequence[tuple[FrozenTrial, datetime | None]], trials: Sequence[FrozenTrial]
+) -> list[FrozenTrial]:
+    """The rows that are not in the study yet.
+
+    A row is a trial of the study if it was imported before, or if it has the same parameters,
+    environment and value (or no value), and neither start nor worker contradicts that where both
+    have one. Each trial stands for one row, so equal rows remain measurements of their own.
+
+    Args:
+        rows: Each row as a trial, and when its measurement began, None where it is unknown.
+        trials: The trials of the study.
+
+    Returns:
+        The rows to add, in their order.
+    """
+    known = [trial for trial in trials if is_round(trial)]
+    imported = {
+        trial.user_attrs[IMPORTED]: trial for trial in known if IMPORTED in trial.user_attrs
+    }
+    again = {row.user_attrs[IMPORTED] for row, _ in rows} & imported.keys()
+    left: dict[Any, list[FrozenTrial]] = defaultdict(list)
+    for trial in known:
+        if trial.user_attrs.get(IMPORTED) not in again:
+            left[_measurement(trial)].append(trial)
+    new = []
+    for row, begun in rows:
+        if row.user_attrs[IMPORTED] in again:
+            continue
+        same = left[_measurement(row)]
+        found = next((trial for trial in same if _agrees(trial, row, begun)), None)
+        if found is None:
+            new.append(row)
+        else:
+            same.remove(found)
+    return new
+
+
+def _measurement(trial: FrozenTrial) -> Any:
+    """Key that is equal in two records of the same measurement."""
+    given = (trial.params, trial_environment(trial))
+    return (*(tuple(sorted(values.items())) for values in given), trial.value)
+
+
+def _agrees(trial: FrozenTrial, row: FrozenTrial, begun: datetime | None) -> bool:
+    workers = (trial_worker(trial), trial_worker(row))
+    if None not in workers and workers[0] != workers[1]:
+        return False
+    start = trial_start(trial)
+    return begun is None or start is None or abs(start - begun) <= SAME_TIME

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from optuna.exceptions import UpdateFinishedTrialError
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
@@ -25,18 +25,23 @@ from surefoot.integrations.optuna import (
 from surefoot.integrations.optuna.attributes import FAILURE
 from surefoot.integrations.optuna.search_space import SearchSpace
 from surefoot.tune.definition.study_file import StudyFile
-from surefoot.tune.measuring.measured_units import declared_units, in_study_units
-from surefoot.tune.measuring.measurement import Failure, Measurement, positive
-from surefoot.tune.measuring.race import NO_RACE
+from surefoot.tune.measuring.measurement import (
+    VALUE,
+    Failure,
+    Measurement,
+    declared_units,
+    in_study_units,
+    positive,
+)
+from surefoot.tune.measuring.race import NO_RACE, Race
 from surefoot.tune.plain_text import shown
 from surefoot.tune.study import trial_owner
 from surefoot.tune.study.compatibility import recorded_units
+from surefoot.tune.study.early_stop import OVER, seconds_spent
 from surefoot.tune.study.heartbeat import HEARTBEAT, SilentTrials
 from surefoot.tune.study.opened_study import OpenedStudy
-from surefoot.tune.study.racing import race_of
 from surefoot.tune.study.schedule import Schedule
 from surefoot.tune.study.state import StudyState
-from surefoot.tune.study.time_budget import OVER, seconds_spent
 from surefoot.tune.study.trial_attributes import (
     ASKED,
     ENDED_EARLY,
@@ -52,11 +57,17 @@ from surefoot.tune.study.trial_attributes import (
 )
 from surefoot.types import NotReady
 
+if TYPE_CHECKING:
+    from surefoot.tune.study.state import StudyState
+
 MAX_FAILURES = 5  # in a row, which end a run
 FIXED = "fixed_params"  # the system attribute of `Study.enqueue_trial`
 
 TRIED_AGAIN = "surefoot:tried_again"
 """User attribute of a trial of a known configuration, after failures of others in a row."""
+
+
+LEAST_RACED = 8  # measurements before the first race: fewer do not tell the noise of a run
 
 
 class NoTrial(enum.Enum):
@@ -219,25 +230,18 @@ class StudyTrials:
         return settled
 
     def _record(self, trial: Trial | FrozenTrial, result: Measurement | Failure) -> None:
-        attributes: dict[str, Any] = {SECONDS: round(result.seconds, 6)}
-        if result.worker:
-            attributes[WORKER] = result.worker
-        if result.left_behind:
-            attributes[LEFT_BEHIND] = result.left_behind
+        attributes: dict[str, Any] = {WORKER: result.worker, LEFT_BEHIND: result.left_behind}
         if isinstance(result, Measurement):
-            if result.environment is not None:
-                attributes[ENVIRONMENT] = dict(result.environment)
+            attributes |= {ENVIRONMENT: result.environment and dict(result.environment)}
+            attributes |= {STANDARD_ERROR: result.sem, ENDED_EARLY: result.ended_early}
             attributes |= attributes_of_others(result.others)
-            if result.sem or STANDARD_ERROR in trial.user_attrs:
-                attributes[STANDARD_ERROR] = result.sem
-            if result.ended_early:
-                attributes[ENDED_EARLY] = True
         else:
             attributes |= {FAILURE: result.reason, OUTPUT: result.output}
-            if result.blameless:
-                attributes[BLAMELESS] = True
+            attributes[BLAMELESS] = result.blameless
+        attributes[SECONDS] = round(result.seconds, 6)
         for name, value in attributes.items():
-            self.opened.storage.set_trial_user_attr(self._id(trial), name, value)
+            if value or name == SECONDS or (name == STANDARD_ERROR and name in trial.user_attrs):
+                self.opened.storage.set_trial_user_attr(self._id(trial), name, value)
         if isinstance(result, Measurement):
             self.opened.study.tell(trial.number, result.value)
         else:
@@ -455,3 +459,30 @@ def suggest_all(trial: Trial, space: SearchSpace) -> None:
     for name in space.named.order:
         if space.named.is_active(name, trial.params):
             trial._suggest(name, space.distributions[name])
+
+
+def race_of(state: StudyState) -> Race:
+    """The race of the next measurement against the best measured configuration.
+
+    Its limit is the bad end of the central 95 % interval of a run of that configuration, so that
+    this is ended in 2.5 % of its runs for being out of it, and in as many by chance. (A better one
+    that was not measured is a prediction, which a race would keep from being corrected.)
+
+    Args:
+        state: The study.
+
+    Returns:
+        The race; `NO_RACE` while there are too few measurements.
+    """
+    try:
+        model = state.belief
+    except NotReady:
+        return NO_RACE
+    if len(model.trials) < LEAST_RACED:
+        return NO_RACE
+    measured = [trial.params for trial in state.measured]
+    values, *_ = model.predict(measured)
+    best = int(values.argmax() if model.is_maximised else values.argmin())
+    lower, upper = model.interval_of_run(measured[best])
+    limit = lower if model.is_maximised else upper
+    return Race(limit, model.is_maximised, study_units(state.attributes).get(VALUE, ""))

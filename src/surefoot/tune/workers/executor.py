@@ -16,10 +16,10 @@ from typing import Any
 
 from surefoot.tune.definition.command_template import InvalidCommand
 from surefoot.tune.definition.study_file import StudyFile
-from surefoot.tune.measuring.kept_processes import KeptProcesses
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.measuring.objective import Objective, objective_of
 from surefoot.tune.measuring.race import NO_RACE, Ending
+from surefoot.tune.measuring.supervised_process import KeptProcesses
 from surefoot.tune.plain_text import shown
 from surefoot.tune.stopping import Stop
 from surefoot.types import InvalidInput, SurefootError

@@ -15,13 +15,12 @@ import optuna
 import torch
 
 from surefoot.tune.definition.study_file import StudyFile
-from surefoot.tune.measuring.kept_processes import KeptProcesses
 from surefoot.tune.measuring.objective import Objective, objective_of
+from surefoot.tune.measuring.supervised_process import KeptProcesses
 from surefoot.tune.observer import Observer
 from surefoot.tune.plain_text import printable
 from surefoot.tune.stopping import Stop, stop_on_signals
 from surefoot.tune.study.opened_study import create_study, import_model
-from surefoot.tune.study.server_outage import OUTAGES
 from surefoot.tune.study.trial_owner import worker_name
 from surefoot.tune.study.trials import StudyTrials
 from surefoot.tune.workers.executor import ExecutorObjective
@@ -41,13 +40,12 @@ def main(given: str) -> int:
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     kept = KeptProcesses(*told["kept"])
     import_model()
-    OUTAGES.connected, OUTAGES.say = True, _say  # by the parent
     stop = Stop()
     try:
         with stop_on_signals(stop):
             with stop.interruptible():
                 study_file = StudyFile.load(told["study"])
-                opened = create_study(study_file, worker=index)
+                opened = create_study(study_file, worker=index, say=_say)
             name = "" if executor else worker_name(index)
             trials = StudyTrials(opened, told["rounds"], run, name, given=told["given"])
             objective: Objective = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
@@ -13,17 +14,19 @@ from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.measuring.objective import Objective
 from surefoot.tune.measuring.race import Race
 from surefoot.tune.observer import SILENT, Observer
-from surefoot.tune.plain_text import printable
+from surefoot.tune.plain_text import printable, shown
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study import trial_owner
 from surefoot.tune.study.failures import explained_failure
-from surefoot.tune.study.heartbeat import heartbeats
+from surefoot.tune.study.heartbeat import SILENCE, heartbeats
 from surefoot.tune.study.trial_attributes import RACE, trial_environment
 from surefoot.tune.study.trials import TRIED_AGAIN, NoTrial, StudyTrials
-from surefoot.tune.study.waiting import WaitingNote
 from surefoot.types import SurefootError
 
 PAUSE = 0.2  # seconds between looks at whether another process has finished
+
+
+PATIENCE = 20.0  # seconds of waiting without a message
 
 
 class TooManyFailures(SurefootError):
@@ -134,3 +137,39 @@ def measure(objective: Objective, trial: Trial, stop: Stop) -> Measurement | Fai
     params = {**trial.params, **trial_environment(trial)}
     race = [Race.of(trial.user_attrs[RACE])] if RACE in trial.user_attrs else []
     return objective.measure(params, stop, *race)
+
+
+@dataclass
+class WaitingNote:
+    """Notes, once, which trials of other machines a run waits for.
+
+    Args:
+        trials: The study's trials.
+        note: Shows a message.
+        clock: The present time, in seconds.
+    """
+
+    trials: StudyTrials
+    note: Callable[[str], None]
+    clock: Callable[[], float] = time.monotonic
+
+    def __post_init__(self) -> None:
+        self._due = self.clock() + PATIENCE
+
+    def look(self) -> None:
+        """Look at the study, at most every few seconds."""
+        if self.clock() < self._due:
+            return
+        self._due = self.clock() + PATIENCE
+        awaited = self.trials.awaited()
+        if not awaited:
+            return
+        self._due = float("inf")
+        first = awaited[0]
+        owner = trial_owner.owner_of(first) or {}
+        more = f" and {len(awaited) - 1} more" if len(awaited) > 1 else ""
+        self.note(
+            f"waiting for trial {first.number}{more}, which the machine "
+            f"{shown(owner.get('host'))} began; if nothing is heard of it for {SILENCE:g} s, it "
+            "counts as lost, and is measured again"
+        )

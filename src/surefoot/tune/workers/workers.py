@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import queue
@@ -14,21 +13,17 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from surefoot.tune.measuring.kept_processes import KeptProcesses
 from surefoot.tune.measuring.measurement import describe_exit
-from surefoot.tune.measuring.supervised_process import Tail
+from surefoot.tune.measuring.supervised_process import KeptProcesses, Tail
 from surefoot.tune.observer import Observer
 from surefoot.tune.plain_text import printable
 from surefoot.tune.stopping import Stop
-from surefoot.tune.study.server_outage import OUTAGES
 from surefoot.tune.study.trials import StudyTrials
-from surefoot.tune.study.waiting import WaitingNote
-from surefoot.tune.workers.worker_loop import TooManyFailures
+from surefoot.tune.workers.worker_loop import TooManyFailures, WaitingNote
 from surefoot.types import SurefootError
 
 POLL = 0.3  # seconds between looks at the storage
 SCRIPT = Path(__file__).with_name("worker_process.py")
-SILENT = 30.0  # seconds before a message is shown again
 GRACE = 20.0  # seconds for a worker to end its command and record that
 
 
@@ -84,11 +79,7 @@ class Worker:
 
     def messages(self) -> list[str]:
         """The messages that have come since the last call."""
-        new = []
-        with contextlib.suppress(queue.Empty):
-            while True:
-                new.append(self._messages.get_nowait())
-        return new
+        return [self._messages.get() for _ in range(self._messages.qsize())]
 
     def end(self) -> None:
         """End it with its command; returns when it is gone."""
@@ -137,10 +128,6 @@ def tune_with_workers(
     """
     workers: list[Worker] = []
     forwarded = False
-    alone, OUTAGES.say = (
-        OUTAGES.say,
-        once_in_a_while(observer.note),
-    )  # all processes see the same outages
     try:
         for index in range(number):
             stop.check()
@@ -152,8 +139,8 @@ def tune_with_workers(
         while alive:
             with stop.interruptible():
                 time.sleep(POLL)
-                for text in [text for one in workers for text in one.messages()]:
-                    OUTAGES.say(text)
+                for text in dict.fromkeys(text for one in workers for text in one.messages()):
+                    observer.note(text)
                 observer.finished()
                 waiting.look()
             if stop.requested and not forwarded:
@@ -173,27 +160,7 @@ def tune_with_workers(
                 one.process.terminate()
         for one in workers:
             one.end()
-        OUTAGES.say = alone
         trials.interrupt_lost()
-
-
-def once_in_a_while(
-    note: Callable[[str], None], clock: Callable[[], float] = time.monotonic
-) -> Callable[[str], None]:
-    """The same function, but for texts that it had in the last `SILENT` seconds.
-
-    Args:
-        note: Shows a message.
-        clock: The present time, in seconds.
-    """
-    shown: dict[str, float] = {}
-
-    def note_once(text: str) -> None:
-        if clock() - shown.get(text, -SILENT) >= SILENT:
-            shown[text] = clock()
-            note(text)
-
-    return note_once
 
 
 def _check_exit(ended: Worker, alive: list[Worker], note: Callable[[str], None]) -> None:
