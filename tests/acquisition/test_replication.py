@@ -77,7 +77,7 @@ def test_save_and_load_go_on_the_same(tmp_path) -> None:
     play(optimizer, 9)
     optimizer.save(tmp_path / "run")
     loaded = sf.Optimizer.load(tmp_path / "run")
-    assert loaded.plan == PLAN
+    assert loaded.method.plan == PLAN
     assert play(loaded, 8) == play(optimizer, 8)
 
 

@@ -17,6 +17,7 @@ import torch
 
 import surefoot as sf
 from support.costs import Cost, cost_of, kept
+from support.optimizers import optimizer_of
 from surefoot.acquisition import BoundsOf, Guarded
 from surefoot.algorithms import (
     ata_gp_ucb,
@@ -126,7 +127,7 @@ ARMS = {
         start=500,
         size=5_000,  # until all arms are in the dictionary
     ),
-    "`StudentT`": Stated(arms, of(sf.Optimizer, KERNEL, estimator=sf.StudentT()), start=4_000),
+    "`StudentT`": Stated(arms, of(optimizer_of, KERNEL, estimator=sf.StudentT()), start=4_000),
     "`robust_ucb`": Stated(arms, of(robust_ucb, KERNEL), start=4_000),
     "`robust_ucb`, guarded by `BoundsOf`": Stated(
         arms,
