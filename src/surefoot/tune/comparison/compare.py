@@ -35,7 +35,7 @@ from surefoot.tune.comparison.paired_test import PairedTest, least_pairs
 from surefoot.tune.definition.constraint_text import beyond_text
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.display import console_of, objectives_text, show
-from surefoot.tune.estimate_text import Units, measured_text, setting_text
+from surefoot.tune.estimate_text import measured_text
 from surefoot.tune.measuring.measurement import Failure, Measurement, declared_units, in_study_units
 from surefoot.tune.measuring.objective import Objective, usable_objective
 from surefoot.tune.measuring.race import Ending, decided
@@ -150,7 +150,7 @@ class Comparing:
         names = [name for name in given if both[0].get(name) != both[1].get(name)]
         if not names:
             return ""
-        a, b = (_params({name: one[name] for name in names if name in one}, units) for one in both)
+        a, b = (units.settings({name: one[name] for name in names if name in one}) for one in both)
         options = " ".join(f"--given {name}=VALUE" for name in names)
         return (
             f"A is under {a} and B under {b}: the difference may be that of these, which are no "
@@ -235,7 +235,7 @@ def compare(
     first, second = named_settings(study_file, names, given)
     if first.params == second.params and not aa:
         raise InvalidInput(
-            f"{SAME} ({_params(first.params, study_file.units)}): choose different ones, or use "
+            f"{SAME} ({study_file.units.settings(first.params)}): choose different ones, or use "
             "--aa to check the measurement"
         )
     pairs = runs * slices
@@ -426,7 +426,7 @@ def _check_failures(pairs: Runs) -> None:
 
 def _introduce(comparing: Comparing, record: ComparisonRecord, console: Console) -> None:
     for letter, setting in (("A", comparing.a), ("B", comparing.b)):
-        listed = _params(setting.params, comparing.study_file.units)
+        listed = comparing.study_file.units.settings(setting.params)
         name = "" if "=" in setting.name else f"{setting.name}: "
         show(console, f"{letter}: {name}{listed}")
     if comparing.warning:
@@ -462,8 +462,3 @@ def _progress(comparing: Comparing, pairs: Runs) -> str:
 def _with_error(run: Measurement) -> str:
     value = measured_text(run.value)
     return f"{value} ± {run.sem:.2g}" if run.sem else value
-
-
-def _params(params: Mapping[str, Any], units: Units) -> str:
-    texts = {n: one if isinstance(one, str) else setting_text(one) for n, one in params.items()}
-    return ", ".join(f"{n}={units.of(n, params[n], text)}" for n, text in texts.items())
