@@ -5,6 +5,8 @@ import math
 from surefoot.tune.definition.schema import RiskDescription
 from surefoot.tune.report.contents import (
     Checkpoint,
+    Decision,
+    Effects,
     EnvironmentView,
     Interval,
     Parameter,
@@ -84,5 +86,7 @@ def report_of(
         "storage": "sqlite:///sqlite.db",
         "seed": 0,
         "written": "2026-01-01 00:00 UTC",
+        "decision": Decision("", (), ""),
+        "effects": Effects((), (), (), ()),
     }
     return Report(**(given | changes))

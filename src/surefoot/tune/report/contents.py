@@ -67,9 +67,6 @@ class Decision:
     advice: str
 
 
-NO_DECISION = Decision("", (), "")
-
-
 @dataclass(frozen=True)
 class Parameter:
     """A parameter of the study. `choices` is None for a number."""
@@ -159,9 +156,6 @@ class Effects:
     workers: tuple[tuple[str, Interval], ...]  # predicted on each; none where they do not differ
 
 
-NO_EFFECTS = Effects((), (), (), ())
-
-
 @dataclass(frozen=True, eq=False)
 class FrontView:
     """The Pareto front of several objectives.
@@ -204,7 +198,8 @@ class Report:
     storage: str
     seed: int
     written: str
-    decision: Decision = NO_DECISION
+    decision: Decision
+    effects: Effects
     given: str = ""  # values of the given variables that it is recommended under
     environment: EnvironmentView | None = None
     left_to_gain: tuple[float, ...] = ()  # probability of more than `gain`, for each of `history`
@@ -212,7 +207,6 @@ class Report:
     confidence: float = 0.0  # of `[stop]`
     warnings: tuple[str, ...] = ()  # what contradicts the model
     constraints: tuple[str, ...] = ()  # whether all hold, where it is in question, in words
-    effects: Effects = NO_EFFECTS
     units: Units = field(default_factory=Units)
     feasible: bool = True  # whether the constraints hold at the recommendation
     failures: tuple[str, ...] = ()  # the first one's reason, and what they share
