@@ -36,7 +36,13 @@ from surefoot.tune.definition.constraint_text import beyond_text
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.display import console_of, objectives_text, show
 from surefoot.tune.estimate_text import measured_text
-from surefoot.tune.measuring.measurement import Failure, Measurement, declared_units, in_study_units
+from surefoot.tune.measuring.measurement import (
+    MAX_FAILURES,
+    Failure,
+    Measurement,
+    declared_units,
+    in_study_units,
+)
 from surefoot.tune.measuring.objective import Objective, usable_objective
 from surefoot.tune.measuring.race import Ending, decided
 from surefoot.tune.measuring.setup_commands import set_up
@@ -44,7 +50,6 @@ from surefoot.tune.plain_text import printable
 from surefoot.tune.stopping import Stop, stop_on_signals
 from surefoot.types import Constraint, InvalidInput, SurefootError
 
-MAX_FAILED_PAIRS = 5  # in a row, in which neither configuration could be measured
 STOPPING = "Stopping when the running measurement is recorded; Ctrl-C again stops at once."
 VERDICT = 0.95  # confidence of a verdict on runs that were recorded
 SAME = "A and B are the same configuration"
@@ -411,14 +416,14 @@ def _identity(comparing: Comparing) -> dict[str, Any]:
 
 
 def _check_failures(pairs: Runs) -> None:
-    last = [run for pair in pairs[-MAX_FAILED_PAIRS:] for run in pair.values()]
+    last = [run for pair in pairs[-MAX_FAILURES:] for run in pair.values()]
     failures = [run for run in last if isinstance(run, Failure)]
-    if len(failures) < 2 * MAX_FAILED_PAIRS:
+    if len(failures) < 2 * MAX_FAILURES:
         return
     output = printable(failures[-1].output).strip().splitlines()
     printed = f"; it printed: {output[-1][:200]}" if output else ""
     raise ComparisonFailed(
-        f"both configurations failed in {MAX_FAILED_PAIRS} pairs in a row, the last time: "
+        f"both configurations failed in {MAX_FAILURES} pairs in a row, the last time: "
         f"{printable(failures[-1].reason)}{printed}; all runs are kept, and the same command "
         "continues"
     )

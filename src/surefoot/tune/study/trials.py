@@ -26,6 +26,7 @@ from surefoot.integrations.optuna import (
 from surefoot.integrations.optuna.attributes import FAILURE
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.measurement import (
+    MAX_FAILURES,
     VALUE,
     Failure,
     Measurement,
@@ -60,7 +61,6 @@ from surefoot.types import NotReady
 if TYPE_CHECKING:
     from surefoot.tune.study.state import StudyState
 
-MAX_FAILURES = 5  # in a row, which end a run
 FIXED = "fixed_params"  # the system attribute of `Study.enqueue_trial`
 
 TRIED_AGAIN = "surefoot:tried_again"
