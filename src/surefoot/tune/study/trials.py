@@ -6,7 +6,7 @@ import contextlib
 import enum
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -317,7 +317,7 @@ class StudyTrials:
         attributes: dict[str, Any] = {OWNER: trial_owner.this_process(self.run)}
         attributes |= {WORKER: self.worker} if self.worker else {}
         race = race_of(schedule.state) if self.study_file.objective.race else NO_RACE
-        raced = {} if race is NO_RACE else {RACE: race.as_dict()}
+        raced = {} if race is NO_RACE else {RACE: asdict(race)}
         fixed: dict[str, Any] = {FIXED: dict(self.given)} if self.given else {}
         following: Sequence[Mapping[str, Any]] = ()
         trials = schedule.state.trials
