@@ -64,7 +64,7 @@ def test_a_surface_has_the_values_that_the_model_predicts(drawn):
     assert list(contour.y) == [i / 8 for i in range(9)]
     assert (contour.x[0], contour.x[-1]) == (1, 1024)
     assert all(isinstance(one, int) for one in contour.x)
-    best = drawn.report.recommended
+    best = drawn.report.findings.recommended.params
     one = {**best, "size": contour.x[3], "share": contour.y[5]}
     assert np.asarray(contour.z)[5, 3] == pytest.approx(drawn.state.belief.predict([one])[0][0])
     assert len(points.x) == 12

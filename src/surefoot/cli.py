@@ -131,7 +131,8 @@ def tune(
         summary = outcome.summary
         if not quiet:
             typer.echo(f"{rounds_text(summary.trials, outcome.rounds, summary.failed)}.")
-            _say("\n".join(summary.lines()))
+            for line in summary.lines():
+                _say(line)
         if outcome.stopped:
             raise typer.Exit(INTERRUPTED)
         if summary.failed == summary.trials:

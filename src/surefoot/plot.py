@@ -113,7 +113,7 @@ class StudyFigures:
         axes = [self._axis(name) for name in (x, y)]
         if x == y:
             raise InvalidInput(f"got {x!r} twice, expected two different parameters.")
-        best, space = self.report.recommended, self.state.study_file.space
+        best, space = self.report.findings.state.recommendation.params, self.state.study_file.space
         cells = [
             space.restricted({**best, x: across, y: up}) for up in axes[1] for across in axes[0]
         ]

@@ -1,10 +1,14 @@
 """Contents of reports, without a study."""
 
 import math
+from types import SimpleNamespace
 
+from surefoot.integrations.optuna.predictions import StudyRecommendation
 from surefoot.tune.definition.schema import RiskDescription
 from surefoot.tune.report.contents import (
     Checkpoint,
+    Decision,
+    Effects,
     EnvironmentView,
     Interval,
     Parameter,
@@ -71,7 +75,6 @@ def report_of(
         "direction": "minimize",
         "parameters": parameters,
         "trials": trials,
-        "recommended": {one.parameter.name: one.recommended for one in slices},
         "value": value,
         "history": (Checkpoint(1, Interval(12.0, 5.0, 19.0), value), Checkpoint(9, value, value)),
         "slices": slices,
@@ -84,5 +87,15 @@ def report_of(
         "storage": "sqlite:///sqlite.db",
         "seed": 0,
         "written": "2026-01-01 00:00 UTC",
+        "decision": Decision("", (), ""),
+        "effects": Effects((), (), (), ()),
     }
-    return Report(**(given | changes))
+    best = StudyRecommendation(
+        {one.parameter.name: one.recommended for one in slices},
+        value.mean,
+        value.lower,
+        value.upper,
+    )
+    found = {"warnings": changes.pop("warnings", ()), "failures": (), "together": ""}
+    findings = SimpleNamespace(state=SimpleNamespace(recommendation=best), **found)
+    return Report(**({"findings": findings} | given | changes))

@@ -8,7 +8,7 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Any, TextIO, cast
+from typing import TextIO, cast
 
 from optuna.trial import FrozenTrial, TrialState
 from rich.console import Console, Group, RenderableType
@@ -24,7 +24,7 @@ from surefoot.integrations.optuna.search_space import ExhaustedSpace
 from surefoot.tune.closed_terminal import StandardOutput
 from surefoot.tune.definition.constraint_text import beyond_text, probability_text
 from surefoot.tune.definition.study_file import StudyFile
-from surefoot.tune.estimate_text import Units, measured_text
+from surefoot.tune.estimate_text import Units, measured_text, setting_text
 from surefoot.tune.observer import SILENT, NewTrials, Observer
 from surefoot.tune.plain_text import printable
 from surefoot.tune.stopping import Stop
@@ -152,6 +152,8 @@ class Progress:
 
     def _use(self, findings: Findings) -> None:
         """Show the recommendation of a state, and note its contradictions."""
+        if findings.recommended is None:
+            return
         state, earlier = findings.state, self._trials.opened.recommended
         compared = findings.measured % COMPARED == 0
         doubts = contradictions(state, earlier, compared=compared)
@@ -263,7 +265,7 @@ class LivePanel:
                 why = f"{NOT_FEASIBLE}: {unmeasured_text(best.unmeasured)}"
             yield "", Text(printable(why), style="yellow")
         for name, setting in best.params.items():
-            text = printable(units.of(name, setting, _short(setting)))
+            text = printable(units.of(name, setting, setting_text(setting)))
             yield "", Text.assemble(f"{name} = ", (text, "bold"))
 
     def _running(self) -> str:
@@ -336,7 +338,7 @@ def _summary(status: Progress) -> list[str]:
         parts.append(front_words(found.front.front))
     elif found is not None:
         best = found.state.recommendation
-        described = _describe(best.params, status.study_file.units)
+        described = status.study_file.units.settings(best.params)
         what = "" if found.quantity == "value" else f"with {found.quantity} "
         why = f" ({unmeasured_text(best.unmeasured)})" if best.unmeasured else ""
         name = "recommended" if best.feasible else f"{NOT_FEASIBLE}{why}, nearest"
@@ -351,12 +353,4 @@ def _summary(status: Progress) -> list[str]:
 
 def _environment(trial: FrozenTrial) -> str:
     environment = trial_environment(trial)
-    return f" at {_describe(environment, Units())}" if environment else ""
-
-
-def _describe(values: dict[str, Any], units: Units) -> str:
-    return ", ".join(f"{n}={units.of(n, value, _short(value))}" for n, value in values.items())
-
-
-def _short(value: Any) -> str:
-    return f"{value:.5g}" if isinstance(value, float) else printable(str(value))
+    return f" at {Units().settings(environment)}" if environment else ""

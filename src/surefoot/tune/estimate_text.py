@@ -43,6 +43,16 @@ class Units:
         unit = self.parameters.get(name, "")
         return f"{text} {unit}" if unit else text
 
+    def settings(self, values: Mapping[str, Any]) -> str:
+        """Values of parameters or variables by name, with their units.
+
+        Example:
+            >>> Units("ms", {"cache": "MB"}).settings({"cache": 64.0, "mode": "fast"})
+            'cache=64.0 MB, mode=fast'
+        """
+        texts = {n: one if isinstance(one, str) else setting_text(one) for n, one in values.items()}
+        return ", ".join(f"{name}={self.of(name, values[name], texts[name])}" for name in values)
+
     def named(self, name: str) -> str:
         """The name of a parameter, a constraint or a further objective, with its unit."""
         unit = self.parameters.get(name) or self.reported.get(name)

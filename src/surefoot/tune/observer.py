@@ -13,7 +13,7 @@ from typing import Any
 from optuna.trial import FrozenTrial, TrialState
 
 from surefoot._internal.user_warnings import warn
-from surefoot.tune.output_file import WriteFailed, check_output
+from surefoot.tune.output_file import WriteFailed, append_line, check_output
 from surefoot.tune.study.storage import is_storage
 from surefoot.tune.study.trial_attributes import is_interrupted, record_of
 from surefoot.tune.study.trials import StudyTrials
@@ -100,34 +100,30 @@ def event_log(trials: StudyTrials, path: Path | None) -> Iterator[Observer]:
         yield SILENT
         return
     check_log(path)  # the storage may have been created in the meantime
-    try:
-        stream = path.open("ab", buffering=0)
-    except OSError as error:
-        raise WriteFailed(f"{path}: cannot be written: {error.strerror or error}") from None
-    new, study, failed = NewTrials(trials), trials.study_file.study, list[OSError]()
+    new, study, failed = NewTrials(trials), trials.study_file.study, list[WriteFailed]()
+
+    def append(event: str, **content: Any) -> None:
+        now = datetime.now().isoformat(timespec="milliseconds")
+        append_line(path, {"time": now, "event": event, **content})
 
     def write(event: str, **content: Any) -> None:
-        now = datetime.now().isoformat(timespec="milliseconds")
-        left = (json.dumps({"time": now, "event": event, **content}) + "\n").encode()
         try:
-            while left and not failed:
-                left = left[stream.write(left) :]
-        except OSError as error:
+            if not failed:
+                append(event, **content)
+        except WriteFailed as error:
             failed.append(error)
-            why = f"cannot be written: {error.strerror or error}"
-            warn(f"{path}: {why}; the run goes on without it")
+            warn(f"{error}; the run goes on without it")
 
     def finished() -> None:
         for trial in new.look():
             write(_event(trial), **_content(trial))
 
-    with stream:
-        write("started", study=study.name, direction=study.direction, rounds=trials.rounds)
-        try:
-            yield Observer(finished=finished, note=lambda text: write("note", text=text))
-        finally:
-            finished()
-            write("ended", finished=new.state.finished, failed=new.state.failed)
+    append("started", study=study.name, direction=study.direction, rounds=trials.rounds)
+    try:
+        yield Observer(finished=finished, note=lambda text: write("note", text=text))
+    finally:
+        finished()
+        write("ended", finished=new.state.finished, failed=new.state.failed)
 
 
 def check_log(path: Path) -> None:

@@ -41,6 +41,7 @@ _ESCAPES = re.compile(
 # Beside C0 and C1 control characters: marks that reverse the direction of text.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 SHOWN = 100  # characters of a value in an error message
+LISTED = 6  # values in a message
 _SURROGATES = re.compile(r"[\ud800-\udfff]")
 LONGEST_LINE = 2000  # characters of a message
 STOPPED, INVALID, INTERRUPTED = 1, 2, 130
@@ -151,6 +152,12 @@ def escaped(text: str) -> str:
 def shortened(text: str) -> str:
     """The text, without its middle if it is too long for a message."""
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 43]}...{text[-40:]}"
+
+
+def listed(values: Iterable[object]) -> str:
+    """The first of some values, for a message."""
+    texts = [str(one) for one in values]
+    return ", ".join([*texts[:LISTED], *(["..."] if len(texts) > LISTED else [])])
 
 
 def shown(value: object) -> str:

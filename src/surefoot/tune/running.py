@@ -21,6 +21,7 @@ from surefoot.tune.measuring.objective import Objective, usable_objective
 from surefoot.tune.measuring.setup_commands import set_up
 from surefoot.tune.measuring.supervised_process import KeptProcesses
 from surefoot.tune.observer import Observer, check_log, event_log
+from surefoot.tune.plain_text import listed
 from surefoot.tune.stopping import Stop, stop_on_signals
 from surefoot.tune.study.findings import Findings, summarise
 from surefoot.tune.study.opened_study import create_study, import_model, open_study
@@ -157,9 +158,8 @@ def _resumed(trials: StudyTrials, before: StudyState) -> str:
         return ""
     text = f"resumed after {finished} finished round{'s' * (finished != 1)}"
     if lost:
-        which = ", ".join(map(str, lost[:5])) + (", ..." if len(lost) > 5 else "")
         plural = len(lost) > 1
-        text += f"; trial{'s' * plural} {which} {'were' if plural else 'was'} interrupted, "
+        text += f"; trial{'s' * plural} {listed(lost)} {'were' if plural else 'was'} interrupted, "
         text += f"and {'do' if plural else 'does'} not count"
     return text
 

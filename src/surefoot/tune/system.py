@@ -27,7 +27,7 @@ with contextlib.suppress(ImportError):
     import termios
 
 _BEYOND = 2**30  # a byte that no locked file has: Windows lets nobody else read a locked one
-_PAUSE = 0.05  # seconds between attempts, where a lock cannot be waited for
+PAUSE = 0.05  # seconds between attempts, where a lock cannot be waited for
 
 
 class NoProcesses(SurefootError):
@@ -85,7 +85,7 @@ def lock(descriptor: int) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         return
     while not try_lock(descriptor):
-        time.sleep(_PAUSE)
+        time.sleep(PAUSE)
 
 
 def boot() -> list[str]:

@@ -35,8 +35,14 @@ from surefoot.tune.comparison.paired_test import PairedTest, least_pairs
 from surefoot.tune.definition.constraint_text import beyond_text
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.display import console_of, objectives_text, show
-from surefoot.tune.estimate_text import Units, measured_text, setting_text
-from surefoot.tune.measuring.measurement import Failure, Measurement, declared_units, in_study_units
+from surefoot.tune.estimate_text import measured_text
+from surefoot.tune.measuring.measurement import (
+    MAX_FAILURES,
+    Failure,
+    Measurement,
+    declared_units,
+    in_study_units,
+)
 from surefoot.tune.measuring.objective import Objective, usable_objective
 from surefoot.tune.measuring.race import Ending, decided
 from surefoot.tune.measuring.setup_commands import set_up
@@ -44,7 +50,6 @@ from surefoot.tune.plain_text import printable
 from surefoot.tune.stopping import Stop, stop_on_signals
 from surefoot.types import Constraint, InvalidInput, SurefootError
 
-MAX_FAILED_PAIRS = 5  # in a row, in which neither configuration could be measured
 STOPPING = "Stopping when the running measurement is recorded; Ctrl-C again stops at once."
 VERDICT = 0.95  # confidence of a verdict on runs that were recorded
 SAME = "A and B are the same configuration"
@@ -150,7 +155,7 @@ class Comparing:
         names = [name for name in given if both[0].get(name) != both[1].get(name)]
         if not names:
             return ""
-        a, b = (_params({name: one[name] for name in names if name in one}, units) for one in both)
+        a, b = (units.settings({name: one[name] for name in names if name in one}) for one in both)
         options = " ".join(f"--given {name}=VALUE" for name in names)
         return (
             f"A is under {a} and B under {b}: the difference may be that of these, which are no "
@@ -235,7 +240,7 @@ def compare(
     first, second = named_settings(study_file, names, given)
     if first.params == second.params and not aa:
         raise InvalidInput(
-            f"{SAME} ({_params(first.params, study_file.units)}): choose different ones, or use "
+            f"{SAME} ({study_file.units.settings(first.params)}): choose different ones, or use "
             "--aa to check the measurement"
         )
     pairs = runs * slices
@@ -411,14 +416,14 @@ def _identity(comparing: Comparing) -> dict[str, Any]:
 
 
 def _check_failures(pairs: Runs) -> None:
-    last = [run for pair in pairs[-MAX_FAILED_PAIRS:] for run in pair.values()]
+    last = [run for pair in pairs[-MAX_FAILURES:] for run in pair.values()]
     failures = [run for run in last if isinstance(run, Failure)]
-    if len(failures) < 2 * MAX_FAILED_PAIRS:
+    if len(failures) < 2 * MAX_FAILURES:
         return
     output = printable(failures[-1].output).strip().splitlines()
     printed = f"; it printed: {output[-1][:200]}" if output else ""
     raise ComparisonFailed(
-        f"both configurations failed in {MAX_FAILED_PAIRS} pairs in a row, the last time: "
+        f"both configurations failed in {MAX_FAILURES} pairs in a row, the last time: "
         f"{printable(failures[-1].reason)}{printed}; all runs are kept, and the same command "
         "continues"
     )
@@ -426,7 +431,7 @@ def _check_failures(pairs: Runs) -> None:
 
 def _introduce(comparing: Comparing, record: ComparisonRecord, console: Console) -> None:
     for letter, setting in (("A", comparing.a), ("B", comparing.b)):
-        listed = _params(setting.params, comparing.study_file.units)
+        listed = comparing.study_file.units.settings(setting.params)
         name = "" if "=" in setting.name else f"{setting.name}: "
         show(console, f"{letter}: {name}{listed}")
     if comparing.warning:
@@ -462,8 +467,3 @@ def _progress(comparing: Comparing, pairs: Runs) -> str:
 def _with_error(run: Measurement) -> str:
     value = measured_text(run.value)
     return f"{value} ± {run.sem:.2g}" if run.sem else value
-
-
-def _params(params: Mapping[str, Any], units: Units) -> str:
-    texts = {n: one if isinstance(one, str) else setting_text(one) for n, one in params.items()}
-    return ", ".join(f"{n}={units.of(n, params[n], text)}" for n, text in texts.items())

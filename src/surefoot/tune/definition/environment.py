@@ -17,7 +17,7 @@ from surefoot.tune.definition.parameters import (
     ParameterSection,
 )
 from surefoot.tune.definition.section import InvalidKey, Section, check_range, is_finite
-from surefoot.tune.plain_text import shown
+from surefoot.tune.plain_text import listed, shown
 from surefoot.types import InvalidInput
 
 # Modules that load torch are imported where they are used: most study files have no environment.
@@ -170,8 +170,7 @@ class DiscreteVariable(Section):
         nearest = self.nearest(value)
         if abs(value - nearest) <= min(PRINTED * abs(nearest), closest / 3):
             return None
-        listed = ", ".join(map(str, self.values[:8])) + (", ..." if len(self.values) > 8 else "")
-        return f"one of {listed}"
+        return f"one of {listed(self.values)}"
 
     def nearest(self, value: float) -> float:
         """The value to record for a valid observed one: the listed one that it stands for."""

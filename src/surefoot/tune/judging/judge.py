@@ -14,14 +14,18 @@ from surefoot._internal import checks
 from surefoot.tune.definition.command_template import CommandTemplate, InvalidCommand
 from surefoot.tune.judging.rank_bets import evidence
 from surefoot.tune.measuring.command_objective import CommandObjective
-from surefoot.tune.measuring.measurement import MEASUREMENT, Measurement, unit_phrase
+from surefoot.tune.measuring.measurement import (
+    MAX_FAILURES,
+    MEASUREMENT,
+    Measurement,
+    unit_phrase,
+)
 from surefoot.tune.output_file import append_line, check_output, read_lines
 from surefoot.tune.plain_text import printable, shown
 from surefoot.tune.stopping import Stop, stop_on_signals
 from surefoot.types import InvalidInput, SurefootError
 
 KEEP, DISCARD, UNDECIDED = "keep", "discard", "undecided"
-MOST_FAILED = 5  # runs of an incumbent without a number, before it is no incumbent
 
 
 @dataclass(frozen=True)
@@ -200,7 +204,7 @@ class Session:
     @property
     def lacks_incumbent(self) -> bool:
         """Whether the incumbent was run several times and never gave a number."""
-        return len(self.pool) >= MOST_FAILED and not any(map(math.isfinite, self.pool))
+        return len(self.pool) >= MAX_FAILURES and not any(map(math.isfinite, self.pool))
 
     def decide(self) -> str:
         """The decision about the proposal, given its runs."""

@@ -19,6 +19,7 @@ from surefoot.tune.plain_text import storable
 OUTPUT_CHARACTERS = 2000  # of a failed run's output, kept with its trial
 REASON_CHARACTERS = 500
 WORKER_CHARACTERS = 200
+MAX_FAILURES = 5  # in a row, which end what is measured
 MEASUREMENT = "the measurement"
 
 VALUE = "="  # in place of a name that no constraint can have

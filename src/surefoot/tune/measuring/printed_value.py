@@ -26,11 +26,11 @@ from surefoot.tune.measuring.quantity import (
     sole,
     unclear,
 )
+from surefoot.tune.plain_text import LISTED, listed
 
 NO_NUMBER = "no number on standard output"
 _WORKER = re.compile(r"^[^\S\n]*+worker[^\S\n]*+=[^\S\n]*+(.*)$", re.MULTILINE)
 _SAMPLES = re.compile(r"[^\S\n]*+samples?+[^\S\n]*+[:=]")
-_SHOWN = 6  # numbers or names in a message
 _NEAR = 80  # characters before a key and behind it that say what its number is
 _LINES = 200  # last ones in which names are looked for
 # Between a key and its number: a quote, a note in brackets, dots, one sign.
@@ -195,7 +195,7 @@ def named_value(
     if "" in with_number:
         return _of_one_line(output.text, [one for one in there if not one.label], name, key)
     if len(with_number) > 1:
-        labels = ", ".join(f"`{label} {name.text}`" for label in list(with_number)[:_SHOWN])
+        labels = ", ".join(f"`{label} {name.text}`" for label in list(with_number)[:LISTED])
         return unclear(f"`{name.text}` is the end of {labels}; expected one of these in {key}")
     if with_number:
         return next(iter(with_number.values())).number
@@ -348,7 +348,7 @@ def _of_one_line(
         names = [f"`{line}`" if line else "no name" for line in found]
         pattern = f"/{re.escape(next(filter(None, found)))}.*{re.escape(name.text)}[=: ]*(\\S+)/"
         return unclear(
-            f"`{name.text}` stands in lines of {', '.join(names[:_SHOWN])}; expected in {key} a "
+            f"`{name.text}` stands in lines of {', '.join(names[:LISTED])}; expected in {key} a "
             f"pattern for one of them, such as {_toml(pattern)}"
         )
     return next(iter(found.values())).number
@@ -370,7 +370,7 @@ def _by_column(output: Output, column: str, key: str) -> Quantity | Missing | No
     named = list(dict.fromkeys(row[0] for row in rows if sole(row[0]) is None))
     if len(named) > 1:
         return unclear(
-            f"the column {column} has rows of {_listed(named)}; expected one, or in {key} a pattern"
+            f"the column {column} has rows of {listed(named)}; expected one, or in {key} a pattern"
         )
     cell = rows[-1][lines[first].index(column)]
     return sole(cell) or unclear(f"{cell!r:.100} in the column {column}, expected a number")
@@ -391,14 +391,14 @@ def _of_json(value: Any, name: ValueName) -> Quantity | Missing:
 
 def _not_there(output: Output, name: ValueName, key: str) -> Missing | None:
     for document in reversed(output.documents):
-        if known := _listed([one.name for one in _first_numbers(document) if one.name]):
+        if known := listed([one.name for one in _first_numbers(document) if one.name]):
             return unclear(f"no {name.text} in the JSON output, expected one of {known} in {key}")
     lines = itertools.islice(output.lines(), _LINES)
     found = [one for line, _ in lines for one in reversed(quantities(line))]
     if not found:
         return None
     names = list(dict.fromkeys(one.name for one in reversed(found) if one.name))
-    has = f"; there are {_listed(names)}" if names else ""
+    has = f"; there are {listed(names)}" if names else ""
     return unclear(f"no {name.text} on standard output, which {key} names{has}")
 
 
@@ -408,7 +408,7 @@ def _first_numbers(document: Document, apart: Sequence[str] = ()) -> list[Quanti
     numbers = (found for found in document.numbers() if found[0] not in others)
     return [
         replace(one, name=document.path(steps))
-        for steps, one in itertools.islice(numbers, _SHOWN + 1)
+        for steps, one in itertools.islice(numbers, LISTED + 1)
     ]
 
 
@@ -435,11 +435,7 @@ def _duration(text: str) -> Quantity | None:
 
 
 def _shown(found: Sequence[Quantity | Figure]) -> str:
-    return _listed([f"{one.name}={one.text}" if one.name else one.text for one in found])
-
-
-def _listed(texts: Sequence[str]) -> str:
-    return ", ".join([*texts[:_SHOWN], *(["..."] if len(texts) > _SHOWN else [])])
+    return listed([f"{one.name}={one.text}" if one.name else one.text for one in found])
 
 
 def _toml(text: str) -> str:

@@ -16,6 +16,7 @@ import re
 import unicodedata
 from dataclasses import dataclass, field, replace
 from functools import cache
+from typing import ClassVar
 
 from surefoot.tune.measuring.unit_scales import (
     KNOWN,
@@ -211,11 +212,8 @@ class Figure:
     text: str
     start: int = 0
     end: int = 0
-
-    @property
-    def name(self) -> str:
-        """Empty: it has no number to name."""
-        return ""
+    name: ClassVar[str] = ""
+    """It has no number to name."""
 
 
 def plain(text: str) -> str:

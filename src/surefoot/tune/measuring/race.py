@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from surefoot.tune.comparison.paired_test import sign_test
 from surefoot.tune.measuring.printed_value import samples_of
@@ -80,13 +80,9 @@ class Race:
         same = [one.into(self.unit) for one in printed.so_far()]
         return self.is_lost([one.value for one in same if one is not None])
 
-    def as_dict(self) -> dict[str, object]:
-        """JSON values, from which `of` makes it again."""
-        return asdict(self)
-
     @classmethod
     def of(cls, given: object) -> Race:
-        """The race of JSON values; `NO_RACE` where they are of none."""
+        """The race of its fields by name; `NO_RACE` where they are of none."""
         try:
             return cls(**given) if isinstance(given, Mapping) else NO_RACE
         except TypeError:

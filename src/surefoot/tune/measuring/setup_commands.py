@@ -8,12 +8,10 @@ from collections.abc import Callable, Iterator
 
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.measurement import describe_exit
-from surefoot.tune.measuring.supervised_process import KeptProcesses, SupervisedProcess
+from surefoot.tune.measuring.supervised_process import POLL, KeptProcesses, SupervisedProcess
 from surefoot.tune.plain_text import printable
 from surefoot.tune.stopping import Stop, stop_on_signals
 from surefoot.types import SurefootError
-
-POLL = 0.1  # seconds between looks at whether a stop was requested
 
 
 class CommandFailed(SurefootError):

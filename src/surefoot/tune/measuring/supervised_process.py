@@ -12,10 +12,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from surefoot.tune.plain_text import listed
 from surefoot.tune.stopping import Stop
-
-_NAMED = 3  # processes in a message
-
 
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
 CHUNK = 65536
@@ -75,9 +73,8 @@ def left_behind(names: Sequence[str]) -> str:
     if not names:
         return ""
     different = list(dict.fromkeys(names))
-    shown = ", ".join(different[:_NAMED]) + (", ..." if len(different) > _NAMED else "")
     count = "1 process" if len(names) == 1 else f"{len(names)} processes"
-    return f"ended {count} left behind ({shown})"
+    return f"ended {count} left behind ({listed(different)})"
 
 
 def _read_names(report: int) -> list[str]:

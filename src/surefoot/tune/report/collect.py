@@ -16,7 +16,6 @@ from surefoot.integrations.optuna import StudyBelief, StudyRecommendation
 from surefoot.integrations.optuna.search_space import SearchSpace
 from surefoot.parameters import Choice
 from surefoot.tails import TailDiagnosis, diagnose
-from surefoot.tune.definition.constraint_text import constraint_lines
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.plain_text import escaped
 from surefoot.tune.report.contents import (
@@ -88,13 +87,12 @@ def collect(state: StudyState) -> Report:
             _trial(study_file, trial, *fits.get(trial.number, (None, None, False)))
             for trial in state.trials
         ),
-        recommended=best.params,
+        findings=found,
         value=Interval(best.value, best.lower, best.upper),
         history=_history(model, {count: one for count, (one, _) in outlooks.items()}),
         gain=0.0 if study_file.stop is None else study_file.stop.gain,
         confidence=0.0 if study_file.stop is None else study_file.stop.confidence,
         left_to_gain=tuple(chance for _, left in outlooks.values() for chance in left),
-        warnings=found.warnings,
         slices=slices(model, best.params, space, _best_values(model, measured)),
         noise_facts=facts,
         noise_verdict=verdict,
@@ -110,12 +108,9 @@ def collect(state: StudyState) -> Report:
         decision=decision(found, first.params),
         given=", ".join(f"{name}={setting(value)}" for name, value in given.items()),
         environment=_environment(study_file, model, best.params),
-        constraints=tuple(line.strip() for line in constraint_lines(best, {}, found.together)),
         effects=_effects(found),
         units=study_file.units,
         estimand=model.estimand,
-        feasible=best.feasible,
-        failures=tuple(map(escaped, found.failures)),
         bounds=study_file.constraints,
         front=None if found.front is None else _front(state, found.front),
     )

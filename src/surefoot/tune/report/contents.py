@@ -8,6 +8,7 @@ from typing import Any
 
 from surefoot.tune.definition.schema import RiskDescription
 from surefoot.tune.estimate_text import Units
+from surefoot.tune.study.findings import Findings
 from surefoot.tune.study.front_text import StudyFront
 from surefoot.types import Constraint
 
@@ -65,9 +66,6 @@ class Decision:
     other: str
     rows: tuple[DecisionRow, ...]
     advice: str
-
-
-NO_DECISION = Decision("", (), "")
 
 
 @dataclass(frozen=True)
@@ -159,9 +157,6 @@ class Effects:
     workers: tuple[tuple[str, Interval], ...]  # predicted on each; none where they do not differ
 
 
-NO_EFFECTS = Effects((), (), (), ())
-
-
 @dataclass(frozen=True, eq=False)
 class FrontView:
     """The Pareto front of several objectives.
@@ -191,8 +186,8 @@ class Report:
     direction: str  # minimize or maximize
     parameters: tuple[Parameter, ...]
     trials: tuple[Trial, ...]  # by number
-    recommended: dict[str, Any]
-    value: Interval
+    findings: Findings
+    value: Interval  # of the recommendation
     history: tuple[Checkpoint, ...]
     slices: tuple[Slice, ...]
     noise_facts: tuple[tuple[str, str], ...]  # (name, finding)
@@ -204,18 +199,14 @@ class Report:
     storage: str
     seed: int
     written: str
-    decision: Decision = NO_DECISION
+    decision: Decision
+    effects: Effects
     given: str = ""  # values of the given variables that it is recommended under
     environment: EnvironmentView | None = None
     left_to_gain: tuple[float, ...] = ()  # probability of more than `gain`, for each of `history`
     gain: float = 0.0  # of `[stop]`, a share
     confidence: float = 0.0  # of `[stop]`
-    warnings: tuple[str, ...] = ()  # what contradicts the model
-    constraints: tuple[str, ...] = ()  # whether all hold, where it is in question, in words
-    effects: Effects = NO_EFFECTS
     units: Units = field(default_factory=Units)
-    feasible: bool = True  # whether the constraints hold at the recommendation
-    failures: tuple[str, ...] = ()  # the first one's reason, and what they share
     estimand: str = "location"  # of measurements, which is predicted
     front: FrontView | None = None  # of several objectives, of which the first is the value
     bounds: Mapping[str, Constraint] = field(default_factory=dict)  # limits of the study by name

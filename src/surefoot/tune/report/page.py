@@ -14,6 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 from plotly.offline import get_plotlyjs
 
+from surefoot.tune.definition.constraint_text import constraint_lines
 from surefoot.tune.report.contents import EnvironmentView, Estimate, FrontView, Report
 from surefoot.tune.report.descriptions import (
     convergence_text,
@@ -58,12 +59,19 @@ def page(report: Report, progress: str = "", reloads: bool = False) -> str:
         reloads: Whether the page reloads itself.
     """
     view = report.environment
-    rows, front = report.decision.rows, report.front
+    rows, front, recommended = (
+        report.decision.rows,
+        report.front,
+        report.findings.state.recommendation,
+    )
     best = rows[0].recommended if rows and front is None else Estimate(report.value)
     width = best.interval.upper - best.interval.lower
     assets = files("surefoot.tune.report").joinpath("templates")
     return _template().render(
         report=report,
+        findings=report.findings,
+        constraints=constraint_lines(recommended, {}, report.findings.together),
+        recommended=recommended,
         environment=view,
         predicted="Measured" if best.runs else _predicted(report),
         variables=() if view is None else view.names,

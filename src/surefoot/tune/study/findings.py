@@ -20,6 +20,7 @@ from surefoot.tune.definition.constraint_text import (
 )
 from surefoot.tune.definition.schema import RiskDescription
 from surefoot.tune.estimate_text import estimate_text, estimate_texts, quantity, setting_text
+from surefoot.tune.plain_text import listed
 from surefoot.tune.study.effects_text import effect_lines
 from surefoot.tune.study.failures import failure_lines
 from surefoot.tune.study.front_text import StudyFront
@@ -32,7 +33,6 @@ from surefoot.types import NotReady
 if TYPE_CHECKING:
     from surefoot.integrations.optuna import PredictedConstraint, StudyRecommendation
 
-_NAMED = 5  # trials
 _LEAST_MEASURED = 20  # measurements, from which on earlier models are compared
 
 
@@ -367,11 +367,10 @@ def unstable_note(state: StudyState) -> str:
     trials = unstable_trials(state)
     if not trials:
         return ""
-    named = ", ".join(map(str, trials[:_NAMED])) + (", ..." if len(trials) > _NAMED else "")
     what = "configuration is" if len(trials) == 1 else "configurations are"
     text = (
-        f"{len(trials)} {what} unstable, measured first in trial {named}: the measurements differ "
-        "more than those of other configurations"
+        f"{len(trials)} {what} unstable, measured first in trial {listed(trials)}: the "
+        "measurements differ more than those of other configurations"
     )
     if state.recommendation.params in state.belief.unstable:
         return f"{text}. The recommended one is among them, as no other is known to be better."

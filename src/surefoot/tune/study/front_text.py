@@ -11,7 +11,7 @@ from typing import Any
 
 from surefoot.integrations.optuna import Front, ParetoPoint
 from surefoot.tune.definition.study_file import StudyFile
-from surefoot.tune.estimate_text import Units, estimate_text, setting_text
+from surefoot.tune.estimate_text import Units, estimate_text
 from surefoot.tune.measuring.measurement import VALUE, declared_units
 from surefoot.tune.measuring.quantity import sole
 from surefoot.tune.plain_text import shown
@@ -77,19 +77,6 @@ def front_words(front: Front) -> str:
     return f"front of {len(front)}: {', '.join(ranges)}"
 
 
-def front_lines(front: Front, units: Units, of: Mapping[str, str]) -> list[str]:
-    """A line for each point of a front: its values with 95 % intervals, and its configuration.
-
-    Args:
-        front: The front.
-        units: Units of the parameters.
-        of: Units of the objectives by name, empty where there is none.
-    """
-    rows = [[values_text(one, of), _settings(one.params, units)] for one in front]
-    width = max(len(row[0]) for row in rows)
-    return [f"  {values:<{width}}  {settings}" for values, settings in rows]
-
-
 def values_text(
     point: ParetoPoint, of: Mapping[str, str], names: Iterable[str] | None = None
 ) -> str:
@@ -138,10 +125,12 @@ class StudyFront:
 
     @property
     def lines(self) -> list[str]:
-        """The front, a line for each point."""
+        """A line for each point: its values with 95 % intervals, and its configuration."""
+        rows = [(values_text(one, self.of), self.units.settings(one.params)) for one in self.front]
+        width = max(len(values) for values, _ in rows)
         return [
             f"Front, {len(self.front)} of {len(self.front.candidates)} measured configurations:",
-            *front_lines(self.front, self.units, self.of),
+            *(f"  {values:<{width}}  {settings}" for values, settings in rows),
         ]
 
     @property
@@ -174,9 +163,3 @@ def point_as_json(point: ParetoPoint) -> dict[str, Any]:
         },
         "probability": point.probability,
     }
-
-
-def _settings(params: Mapping[str, Any], units: Units) -> str:
-    return ", ".join(
-        f"{name}={units.of(name, value, setting_text(value))}" for name, value in params.items()
-    )

@@ -22,6 +22,7 @@ from surefoot.tune.plain_text import shown_storage
 from surefoot.tune.study.location import Location, NoStudy, failures
 from surefoot.tune.study.optuna_schema import TABLES
 from surefoot.tune.study.study_lock import PATIENCE
+from surefoot.tune.system import PAUSE
 
 _EXPECTED = "postgresql://, mysql://, sqlite:/// or journal:///FILE"
 _PLAIN = re.compile(r"[\w .~/+-]*")
@@ -35,7 +36,6 @@ _LIBPQ = {
     "keepalives_count": 3,
     "tcp_user_timeout": 60_000,  # milliseconds
 }
-PAUSE = 0.05  # seconds between attempts to get the lock
 # The server releases a lock when its connection ends. It notices the end of a process at once, and
 # the end of a machine after these seconds without an answer.
 _LOCK = (

@@ -95,10 +95,7 @@ def trial_constraints(trial: FrozenTrial | Trial) -> dict[str, float]:
 
 def trial_sem(trial: FrozenTrial) -> float | None:
     """Standard error of a trial's value, None where it has none."""
-    recorded = trial.user_attrs.get(STANDARD_ERROR)
-    if isinstance(recorded, int | float) and not isinstance(recorded, bool):
-        return float(recorded)
-    return None
+    return _number(trial.user_attrs.get(STANDARD_ERROR))
 
 
 def trial_others(trial: FrozenTrial | Trial) -> dict[str, Quantity]:
@@ -147,9 +144,13 @@ def trial_start(trial: FrozenTrial) -> datetime | None:
 
 def trial_seconds(trial: FrozenTrial) -> float | None:
     """Duration of the measurement, or of the trial if surefoot did not measure it."""
-    recorded = trial.user_attrs.get(SECONDS)
-    if isinstance(recorded, int | float) and not isinstance(recorded, bool):
-        return float(recorded)
-    if is_interrupted(trial) or trial.duration is None:
-        return None
+    recorded = _number(trial.user_attrs.get(SECONDS))
+    if recorded is not None or is_interrupted(trial) or trial.duration is None:
+        return recorded
     return trial.duration.total_seconds()
+
+
+def _number(recorded: object) -> float | None:
+    """A number that was recorded, None for anything else."""
+    is_number = isinstance(recorded, int | float) and not isinstance(recorded, bool)
+    return float(recorded) if is_number else None  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ import contextlib
 import enum
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -26,6 +26,7 @@ from surefoot.integrations.optuna.attributes import FAILURE
 from surefoot.integrations.optuna.search_space import SearchSpace
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.measurement import (
+    MAX_FAILURES,
     VALUE,
     Failure,
     Measurement,
@@ -60,7 +61,6 @@ from surefoot.types import NotReady
 if TYPE_CHECKING:
     from surefoot.tune.study.state import StudyState
 
-MAX_FAILURES = 5  # in a row, which end a run
 FIXED = "fixed_params"  # the system attribute of `Study.enqueue_trial`
 
 TRIED_AGAIN = "surefoot:tried_again"
@@ -317,7 +317,7 @@ class StudyTrials:
         attributes: dict[str, Any] = {OWNER: trial_owner.this_process(self.run)}
         attributes |= {WORKER: self.worker} if self.worker else {}
         race = race_of(schedule.state) if self.study_file.objective.race else NO_RACE
-        raced = {} if race is NO_RACE else {RACE: race.as_dict()}
+        raced = {} if race is NO_RACE else {RACE: asdict(race)}
         fixed: dict[str, Any] = {FIXED: dict(self.given)} if self.given else {}
         following: Sequence[Mapping[str, Any]] = ()
         trials = schedule.state.trials

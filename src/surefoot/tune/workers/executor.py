@@ -19,12 +19,11 @@ from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.measuring.objective import Objective, objective_of
 from surefoot.tune.measuring.race import NO_RACE, Ending
-from surefoot.tune.measuring.supervised_process import KeptProcesses
+from surefoot.tune.measuring.supervised_process import POLL, KeptProcesses
 from surefoot.tune.plain_text import shown
 from surefoot.tune.stopping import Stop
 from surefoot.types import InvalidInput, SurefootError
 
-POLL = 0.1  # seconds between looks at whether a task has ended
 ANSWER = 60.0  # seconds for a worker to check the objective
 IDLE = 600.0  # seconds without a measurement, after which the process of a function is ended
 

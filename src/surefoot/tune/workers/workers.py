@@ -8,13 +8,14 @@ import queue
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 from surefoot.tune.measuring.measurement import describe_exit
-from surefoot.tune.measuring.supervised_process import KeptProcesses, Tail
+from surefoot.tune.measuring.supervised_process import CHUNK, KeptProcesses
 from surefoot.tune.observer import Observer
 from surefoot.tune.plain_text import printable
 from surefoot.tune.stopping import Stop
@@ -42,7 +43,8 @@ class Worker:
         kept: KeptProcesses,
         executor: str,
     ) -> None:
-        self._errors, self._messages = Tail(4096), queue.SimpleQueue[str]()
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - it ends with the worker
+        self._messages = queue.SimpleQueue[str]()
         told = {
             "study": str(trials.study_file.path),
             "rounds": trials.rounds,
@@ -58,11 +60,9 @@ class Worker:
             pass_fds=kept.descriptors,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=self._errors,
             start_new_session=True,
         )
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
         threading.Thread(target=self._listen, daemon=True).start()
 
     @property
@@ -72,8 +72,9 @@ class Worker:
     @property
     def last_error(self) -> str:
         """Last line of the worker on standard error, or its exit code if a signal ended it."""
-        self._reader.join(timeout=1)
-        lines = printable(self._errors.text()).strip().splitlines()
+        errors = self._errors.fileno()
+        end = os.pread(errors, CHUNK, max(0, os.fstat(errors).st_size - CHUNK))
+        lines = printable(end.decode("utf-8", "replace")).strip().splitlines()
         killed = self.process.returncode < 0
         return lines[-1] if lines and not killed else describe_exit(self.process.returncode)
 
@@ -92,11 +93,6 @@ class Worker:
             self.process.wait()
         if self.process.stdin is not None:
             self.process.stdin.close()
-
-    def _read(self) -> None:
-        stream = self.process.stderr
-        while stream is not None and (data := stream.read1(4096)):  # type: ignore[attr-defined]
-            self._errors.add(data)
 
     def _listen(self) -> None:
         for line in self.process.stdout or ():
