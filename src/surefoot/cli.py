@@ -330,7 +330,13 @@ def compare(
 def report(
     study: StudyArgument,
     output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="FILE", help="The HTML file to write.")
+        Path,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="The HTML file to write, or an .md file of its head.",
+        ),
     ] = Path("report.html"),
     watch: Annotated[
         bool,

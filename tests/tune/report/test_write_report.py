@@ -90,6 +90,20 @@ def test_a_report_is_written(tmp_path, parameters, values):
     assert written == {"report.html", "rig.db", "rig.toml"}
 
 
+def test_its_head_is_written_as_markdown(tmp_path):
+    odd = "mode = { type = 'categorical', choices = ['a|b', '<b>|'] }\n"
+    path = study(tmp_path, SPEED + odd, list(NOISE[:9]))
+    write_report(path, tmp_path / "report.md")
+    lines = (tmp_path / "report.md").read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "# rig"
+    assert "9 measurements" in lines[2]
+    tables = [line for line in lines if line.startswith("|")]
+    assert any(line.startswith("| value |") and "predicted" in line for line in tables)
+    (mode,) = (line for line in tables if line.startswith("| mode"))
+    assert mode.replace("\\|", "").count("|") == 3
+    assert "<b>" not in mode
+
+
 @pytest.mark.slow
 def test_nothing_is_written_without_a_measurement(tmp_path):
     path = study(tmp_path, SPEED + MODE, [None])
@@ -113,7 +127,7 @@ def test_no_other_file_is_replaced_by_a_report(tmp_path, name):
     path = study(tmp_path, SPEED + MODE, [4.0])
     (tmp_path / "bench.py").write_text("print(4.0)\n")
     before = (tmp_path / name).read_bytes()
-    with pytest.raises(InvalidInput, match=r"got the ending .*, expected .html or .htm"):
+    with pytest.raises(InvalidInput, match=r"got the ending .*, expected .html or .htm or .md"):
         write_report(path, tmp_path / name)
     assert (tmp_path / name).read_bytes() == before
 

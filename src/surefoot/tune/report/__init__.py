@@ -13,7 +13,7 @@ from surefoot.tune.display import format_seconds
 from surefoot.tune.output_file import check_output, output_file
 from surefoot.tune.plain_text import storable
 from surefoot.tune.report.collect import collect
-from surefoot.tune.report.page import page
+from surefoot.tune.report.page import page, summary
 from surefoot.tune.study.early_stop import latest_run, seconds_to_end
 from surefoot.tune.study.opened_study import open_study
 from surefoot.tune.study.schedule import Schedule
@@ -23,21 +23,22 @@ from surefoot.types import NotReady
 __all__ = ["check_report", "write_report", "write_state"]
 
 
+_MARKDOWN = ".md"
 POLL = 2.0  # seconds between looks at the study
 
 
 def write_report(study_file: Path | str, output: Path | str) -> None:
-    """Write the report of a study as one HTML file that needs no network.
+    """Write the report of a study as one HTML file that needs no network; its head as Markdown.
 
     The file appears complete or not at all. The study is not changed.
 
     Args:
         study_file: The study file.
-        output: The HTML file to write.
+        output: The HTML file to write, or a file that ends in `.md`.
 
     Raises:
         InvalidInput: If the study file is invalid, or the output is in no folder or does not end
-            with `.html` or `.htm`.
+            with `.html`, `.htm` or `.md`.
         NotReady: If the study has no measurement yet.
         StorageFailed: If the storage cannot be read.
         WriteFailed: If the output cannot be written.
@@ -49,7 +50,7 @@ def write_report(study_file: Path | str, output: Path | str) -> None:
 
 def check_report(output: Path) -> None:
     """Raise `InvalidInput` for a file that a report cannot be written to."""
-    check_output(output, (".html", ".htm"))
+    check_output(output, (".html", ".htm", _MARKDOWN))
 
 
 def write_state(state: StudyState, output: Path, progress: str = "", reloads: bool = False) -> None:
@@ -61,7 +62,8 @@ def write_state(state: StudyState, output: Path, progress: str = "", reloads: bo
         progress: How far the study is, shown at the top.
         reloads: Whether the page reloads itself.
     """
-    text = page(collect(state), progress, reloads)
+    report, is_page = collect(state), output.suffix.lower() != _MARKDOWN
+    text = page(report, progress, reloads) if is_page else summary(report)
     with output_file(output) as partial:
         partial.write_text(storable(text), encoding="utf-8")
 

@@ -67,7 +67,7 @@ def page(report: Report, progress: str = "", reloads: bool = False) -> str:
     best = rows[0].recommended if rows and front is None else Estimate(report.value)
     width = best.interval.upper - best.interval.lower
     assets = files("surefoot.tune.report").joinpath("templates")
-    return _template().render(
+    return _template("page.html").render(
         report=report,
         findings=report.findings,
         constraints=constraint_lines(recommended, {}, report.findings.together),
@@ -111,8 +111,20 @@ def page(report: Report, progress: str = "", reloads: bool = False) -> str:
     )
 
 
+def summary(report: Report) -> str:
+    """The head of the report as Markdown, such as for a change that is proposed.
+
+    Args:
+        report: What it says.
+    """
+    best = report.findings.state.recommendation
+    return _template("summary.md").render(
+        report=report, findings=report.findings, recommended=best, counts=_counts(report)
+    )
+
+
 @cache
-def _template() -> Any:
+def _template(name: str) -> Any:
     templates = Environment(
         loader=PackageLoader("surefoot.tune.report"),
         autoescape=True,
@@ -123,7 +135,7 @@ def _template() -> Any:
     templates.filters.update(
         interval=interval_text, number=number, setting=setting, cell=_cell, prose=_prose, own=_own
     )
-    return templates.get_template("page.html")
+    return templates.get_template(name)
 
 
 def _front(view: FrontView, x: str, y: str) -> Markup:
