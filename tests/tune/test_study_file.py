@@ -67,6 +67,7 @@ def test_fine_steps_are_steps(write_study, step):
 
 WRONG = [
     (("low = 512", "low = 70000"), "parameters.size.low: got 70000, expected less than `high`"),
+    (("low = 512", "default = 600, low = 70000"), "parameters.size.low: got 70000, expected less"),
     (("low = 512", 'low = "a"'), "parameters.size.low: got 'a', expected a whole number"),
     (("low = 512", "low = 1.5"), "parameters.size.low: got 1.5, expected a whole number"),
     (("low = 512", "low = 0"), "parameters.size.low: got 0, expected more than 0, since `log`"),

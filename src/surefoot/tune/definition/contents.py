@@ -250,12 +250,8 @@ class Contents(Section):
     @cached_property
     def space(self) -> SearchSpace:
         """Parameters and given variables, with their conditions, special values and orders."""
-        parameters = {}
-        for name, one in {**self.parameters, **self.scheme.given}.items():
-            try:
-                parameters[name] = one.parameter()
-            except InvalidParameter as error:
-                raise InvalidParameter(name, error.field, error.message) from None
+        named = {**self.parameters, **self.scheme.given}.items()
+        parameters = {name: one.parameter() for name, one in named}
         return SearchSpace(parameters, {}, [one.rule for one in self.require])
 
     def _checked_space(self) -> SearchSpace:

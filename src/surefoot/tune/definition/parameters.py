@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 
 from surefoot.parameters import Choice, Float, Int
 from surefoot.parameters import Parameter as SpaceParameter
-from surefoot.parameters.parameter import Number, contains, described
+from surefoot.parameters.parameter import InvalidParameter, Number, contains, described
 from surefoot.tune.definition.section import (
     LARGEST_INTEGER,
     Finite,
@@ -92,6 +92,14 @@ class ParameterSection(Section):
         return self
 
 
+def _check_parameter(parameter: Callable[[], SpaceParameter]) -> None:
+    """Raise `InvalidKey` for what the library refuses."""
+    try:
+        parameter()
+    except InvalidParameter as error:
+        raise InvalidKey(error.field, error.message) from None
+
+
 class NumberParameter(ParameterSection):
     """A number from `low` to `high`, both included."""
 
@@ -109,6 +117,7 @@ class NumberParameter(ParameterSection):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
+        _check_parameter(self.parameter)
         self._check_value("default", self.default)
         self._check_value("guess", self.guess)
         return self
@@ -198,6 +207,7 @@ class CategoricalParameter(ParameterSection):
             same = [one for one in self.choices if one == value]
             if value is not None and [type(one) for one in same] != [type(value)]:
                 raise self.invalid(key, value)
+        _check_parameter(self.parameter)
         return self
 
     def parameter(self) -> Choice:
