@@ -116,6 +116,10 @@ WRONG = [
         for word, said in (("True", "true"), ("yes", "true"), ("OFF", "false"), ("No", "false"))
     ],
     (
+        ('choices = ["OFF", "NORMAL", "FULL"]', 'choices = ["OFF", "NORMAL"], default = OFF'),
+        'text has quotes: default = "OFF"',
+    ),
+    (
         ("high = 65536, log = true", "high = 65536, log = True"),
         "expected true or false: log = true",
     ),

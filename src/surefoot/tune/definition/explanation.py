@@ -60,7 +60,8 @@ def without_quotes(text: str, where: str) -> str:
         return "; quotes are straight, \" or ', not curly"
     found = [_UNQUOTED.fullmatch(there), *_UNQUOTED_INSIDE.finditer(there)]
     for one in found:
-        if one is not None and (truth := _TRUTHS.get(one[2].lower())) and truth != one[2]:
+        truth = None if one is None else _TRUTHS.get(one[2].lower())
+        if one is not None and truth not in (None, one[2]) and f'"{one[2]}"' not in there:
             return f"; expected true or false: {one[1]} = {truth}"
         if one is not None and one[2] not in _TOML_WORDS:
             return one_line(without_any_password(f'; text has quotes: {one[1]} = "{one[2]}"'))
