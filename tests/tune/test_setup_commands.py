@@ -76,7 +76,8 @@ def test_a_process_left_behind_is_asked_to_end_and_there_is_a_line_about_it(stud
 def test_the_line_about_processes():
     assert left_behind([]) == ""
     assert left_behind(["postgres"]) == "ended 1 process left behind (postgres)"
-    assert left_behind(["a", "b", "a", "c", "d"]) == "ended 5 processes left behind (a, b, c, ...)"
+    assert left_behind(["a", "b", "a"]) == "ended 3 processes left behind (a, b)"
+    assert left_behind([*"abcdefga"]) == "ended 8 processes left behind (a, b, c, d, e, f, ...)"
 
 
 def test_a_server_of_setup_lives_through_the_study_and_teardown_ends_it(study, tmp_path):
