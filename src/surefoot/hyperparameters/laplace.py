@@ -79,11 +79,6 @@ class PosteriorMode:
         """Laplace's approximation, up to a constant."""
         return self.bound - 0.5 * float(self._spectrum[0].log().sum())
 
-    @property
-    def most_log_evidence(self) -> float:
-        """Upper limit of `log_evidence`, which costs no derivative."""
-        return self.bound - 0.5 * len(self._directions) * math.log(_LEAST_CURVATURE)
-
     @cached_property
     def samples(self) -> list[Sample]:
         """Draws from the posterior of the hyperparameters and of the precisions of the rewards.

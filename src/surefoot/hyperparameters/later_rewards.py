@@ -16,9 +16,8 @@ from surefoot.regression.noise import Noise, precision
 from surefoot.regression.units import RewardUnits
 
 MOST_TOGETHER = 1000
-"""Rewards up to which all weights are found together."""
+"""Rewards whose weights are found at once."""
 
-_AT_ONCE = 1000  # rewards that get weights beside the known ones
 _PASSES_TOGETHER = 8  # of the weights of all rewards, where a fit saw a part of them
 _SETTLED = 3e-3  # change of every weight in a pass, after which there is no other
 
@@ -56,7 +55,7 @@ def completed_weights(
     first = evidence_of(data.at(known))
     noise = Noise(model.noise, weights[known], first.errors)
     found = solve(first.covariance_of_rewards(model), noise.variances, first.rewards)
-    for rest in torch.where(others)[0].split(_AT_ONCE):
+    for rest in torch.where(others)[0].split(MOST_TOGETHER):
         part = data.at(rest)
         here = evidence_of(part)
         across, prior = first.beside(model, here.points, part.workers, part.times)

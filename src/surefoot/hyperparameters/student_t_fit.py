@@ -13,9 +13,8 @@ from torch import Tensor
 from surefoot import kernels
 from surefoot._internal import checks
 from surefoot._internal.effects import EFFECTS
-from surefoot.estimators.student_t import cautious_weights
+from surefoot.estimators.student_t import OUTLIER_WEIGHT, cautious_weights
 from surefoot.hyperparameters.ascent import Ascent, distinct, with_bound
-from surefoot.hyperparameters.cross_validation import OUTLIER
 from surefoot.hyperparameters.earlier import NO_TREND, NOTHING_EARLIER, Earlier, Trend
 from surefoot.hyperparameters.evidence import LENGTHSCALE_PRIORS, Evidence, Hyperparameters
 from surefoot.hyperparameters.fitted import Fitted, LocalOptimum
@@ -55,8 +54,7 @@ if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
 
 _MAX_STARTED = 150  # rewards that choose where an ascent begins, whose cost is cubic in them
-_MAX_FITTED = 500  # rewards that enter the ascent from there
-_MAX_COMPARED = 500  # rewards, up to which the other kernels are integrated over too
+_MAX_FITTED = 500  # rewards that enter the ascent, and up to which other kernels do
 _SMOOTHNESSES = (None, 0.5, 1.5, 2.5)  # None for the squared exponential kernel
 _NEW_SHARE = 0.01  # of the rewards, beyond which a fit is due
 _EARLY = 30  # rewards, up to which every new one makes a fit due
@@ -279,7 +277,7 @@ class HyperparameterFit:
         none = torch.zeros(0, dtype=torch.int64)
         if len(data.rewards) > MOST_TOGETHER or not fitted.effects.is_none:
             return none
-        doubts = bool((fitted.weights < OUTLIER).any())
+        doubts = bool((fitted.weights < OUTLIER_WEIGHT).any())
         return self._mode(fitted, data).cross_validation().clustered if doubts else none
 
     def _fit_to(self, data: TrainingData, first: Tensor, subset: Tensor) -> Fitted:
@@ -362,7 +360,7 @@ class HyperparameterFit:
         mode = self._mode(fitted, data)
         evidence, y = mode.evidence, mode.evidence.rewards
         is_of_all = len(fitted.weights) == number  # else the kernels stay, as that of the fit does
-        alone = number > _MAX_COMPARED or len(fitted.part)
+        alone = number > _MAX_FITTED or len(fitted.part)
         compared = [] if alone else with_other_kernels(evidence, self._nus)
         if fitted.rivals or compared:
             mode = with_bound(mode)
