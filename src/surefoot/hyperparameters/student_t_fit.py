@@ -61,8 +61,7 @@ _EARLY = 30  # rewards, up to which every new one makes a fit due
 _RARE_SHARE, _MOST_BETWEEN = 0.1, 10  # of them, later on: as much as one of 1,000 waits for
 _LEAST_NUMBER = 8  # of rewards, for which transformations and other kernels are tried
 _LEAST_COMPARED = 5  # rewards, from which on an earlier function is compared
-_BESIDE = (3, 1)  # rewards beside each of those at a narrow maximum, fewer if they stay outliers
-_LEAST_BESIDE = 20  # beside all of them
+_BESIDE, _LEAST_BESIDE = 3, 20  # rewards beside each of those at a narrow maximum, and all
 
 
 @dataclass(frozen=True)
@@ -238,18 +237,14 @@ class HyperparameterFit:
             kernel = _kernel(start, self.nu, data)
             return Fitted(kernel, start.noise, 4.0, 0.0, 1.0, rewards)
         subset = _subset(len(rewards), _MAX_STARTED)
-        found = whole = self._fit_to(data, subset, _subset(len(rewards), _MAX_FITTED))
+        whole = self._fit_to(data, subset, _subset(len(rewards), _MAX_FITTED))
         clustered = self._clustered(whole, data)
-        for beside in _BESIDE:
-            if not len(clustered):
-                return found
-            found = self._local_fit(whole, clustered, beside, data)
-            clustered = self._clustered(found, data)
-        return whole if len(clustered) else found
+        if not len(clustered):
+            return whole
+        found = self._local_fit(whole, clustered, data)
+        return whole if len(self._clustered(found, data)) else found
 
-    def _local_fit(
-        self, whole: Fitted, clustered: Tensor, beside: int, data: TrainingData
-    ) -> Fitted:
+    def _local_fit(self, whole: Fitted, clustered: Tensor, data: TrainingData) -> Fitted:
         """The fit at a narrow maximum, which the fit to all rewards takes for outliers.
 
         Its rewards are too few to shorten the lengthscales of all: the hyperparameters are those of
@@ -259,10 +254,9 @@ class HyperparameterFit:
         Args:
             whole: The fit to all rewards.
             clustered: Indices of the outliers that are beside each other.
-            beside: Number of other rewards for each of them.
             data: The observations.
         """
-        part, rule = _around(clustered, beside, data.unit), replace(self, effects=())
+        part, rule = _around(clustered, data.unit), replace(self, effects=())
         first, subset = (part[_subset(len(part), most)] for most in (_MAX_STARTED, _MAX_FITTED))
         found = rule._fit_to(data, first, subset)
         weights = whole.weights.clone()
@@ -500,11 +494,11 @@ def _estimated(mode: PosteriorMode) -> EstimatedEffects:
     return EstimatedEffects(effects, mode.model.effects, solved)
 
 
-def _around(chosen: Tensor, beside: int, points: Tensor) -> Tensor:
+def _around(chosen: Tensor, points: Tensor) -> Tensor:
     """Indices of chosen points (k,) of all (t, d) and of those nearest to them, in order."""
     apart = torch.cdist(points, points[chosen]).amin(-1)
     apart[chosen] = -1.0  # before others at the same points
-    number = len(chosen) + max(_LEAST_BESIDE, beside * len(chosen))
+    number = len(chosen) + max(_LEAST_BESIDE, _BESIDE * len(chosen))
     return apart.argsort(stable=True)[:number].sort().values
 
 
