@@ -22,7 +22,7 @@ from surefoot.hyperparameters.training_data import TrainingData
 from surefoot.regression.transforms import ONE_LEVEL, UNWARPED, Chain, Levels, Warp
 from surefoot.regression.units import RewardUnits
 
-_ANCHOR = 0.9  # quantile of the rewards: what is good is told apart best
+_ANCHOR = 0.9  # quantile of the rewards, or of the opposite ones
 _KNEES = (4.0, 1.0, 0.25, 0.06)  # of the distance from the anchor to the median
 _JUMPING = 0.5  # smoothness of the kernel between levels
 _OUTLYING = 2.0  # exponent of the tail of an improper density, Cauchy's
@@ -77,7 +77,10 @@ class Standardisation:
         return self._under(ONE_LEVEL, UNWARPED, self.nu)
 
     def compressed(self, plain: Standardised) -> Standardised:
-        """Rewards with large distances compressed, if the evidence favours it."""
+        """Rewards with large distances compressed, if the evidence favours it.
+
+        As strongly as the evidence grows by it, without what makes outliers look like a function.
+        """
         best = plain
         for warp in _warps(self.data.rewards):
             other = self._under(ONE_LEVEL, warp, self.nu)
@@ -156,14 +159,13 @@ class Standardisation:
 
 
 def _foretells(found: Standardised, former: Standardised) -> bool:
-    """Whether half of what is an outlier only under the former is predicted when left out.
+    """Whether half of the outliers of the former, which are none now, are predicted when left out.
 
-    As it is where a function grows that far. Outliers of about one size are not far from
+    As they are where a function grows that far. Outliers of about one size are not far from
     anything once large distances are compressed, and a rough function explains them.
     """
-    doubted = former.modes[0].weights < OUTLIER_WEIGHT
-    now = found.modes[0].weights < OUTLIER_WEIGHT
-    cleared = doubted & ~now
+    doubted, doubted_now = (one.modes[0].weights < OUTLIER_WEIGHT for one in (former, found))
+    cleared = doubted & ~doubted_now
     validation = found.modes[0].cross_validation()
     rewards, predicted = validation.rewards, validation.predicted
     middle = 0.5 * (rewards[cleared] + rewards[~doubted].median())
@@ -191,15 +193,17 @@ def evidence_in(data: TrainingData, units: RewardUnits, nu: float | None, prior:
 
 
 def _warps(rewards: Tensor) -> list[Warp]:
-    """Transformations that compress what is far from the end where rewards are dense, weakest first.
+    """Transformations that keep one end of the rewards and compress the others, weakest first.
 
-    Knees are in units of the distance from the anchor to the median reward; to that of the others
-    where half of the rewards are equal, as rounded ones are where a search has converged.
+    The end is the dense one, close to the median: the top where a search has converged, the bottom
+    where a function is flat but for a peak. Knees are in units of the distance from the anchor
+    there to the median reward; to that of the others where half of the rewards are equal, as
+    rounded ones are where a search has converged.
     """
     low, middle, high = (float(rewards.quantile(q)) for q in (1.0 - _ANCHOR, 0.5, _ANCHOR))
     anchor = high if high - middle <= middle - low else low
-    beyond = rewards[(rewards - anchor) * (low + high - 2.0 * anchor) > 0.0]
-    if middle == anchor and len(beyond):
-        middle = float(beyond.median())
+    others = rewards[rewards < anchor] if anchor == high else rewards[rewards > anchor]
+    if middle == anchor and len(others):
+        middle = float(others.median())
     knees = [share * abs(anchor - middle) for share in _KNEES]
     return [Warp(anchor, knee) for knee in knees if knee > 0.0]

@@ -18,6 +18,7 @@ from surefoot.hyperparameters.ascent import Ascent, distinct, with_bound
 from surefoot.hyperparameters.earlier import NO_TREND, NOTHING_EARLIER, Earlier, Trend
 from surefoot.hyperparameters.evidence import LENGTHSCALE_PRIORS, Evidence, Hyperparameters
 from surefoot.hyperparameters.fitted import Fitted, LocalOptimum
+from surefoot.hyperparameters.given import NEW_SHARE
 from surefoot.hyperparameters.laplace import MOST_DIRECTIONS, SAMPLES, PosteriorMode
 from surefoot.hyperparameters.later_rewards import (
     MOST_TOGETHER,
@@ -56,7 +57,6 @@ if TYPE_CHECKING:
 _MAX_STARTED = 150  # rewards that choose where an ascent begins, whose cost is cubic in them
 _MAX_FITTED = 500  # rewards that enter the ascent, and up to which other kernels do
 _SMOOTHNESSES = (None, 0.5, 1.5, 2.5)  # None for the squared exponential kernel
-_NEW_SHARE = 0.01  # of the rewards, beyond which a fit is due
 _EARLY = 30  # rewards, up to which every new one makes a fit due
 _RARE_SHARE, _MOST_BETWEEN = 0.1, 10  # of them, later on: as much as one of 1,000 waits for
 _LEAST_NUMBER = 8  # of rewards, for which transformations and other kernels are tried
@@ -191,7 +191,7 @@ class HyperparameterFit:
         if fitted_at == 0:
             return 1
         least = min(_RARE_SHARE * fitted_at, _MOST_BETWEEN) if fitted_at >= _EARLY else 0
-        beyond = math.floor(max(_NEW_SHARE * fitted_at, least)) + 1
+        beyond = math.floor(max(NEW_SHARE * fitted_at, least)) + 1
         return fitted_at + max(self.every, beyond)
 
     def fit(self, data: TrainingData) -> Fitted:
