@@ -12,7 +12,6 @@ from torch import Tensor
 
 from surefoot._internal.lbfgsb import Limits, minimise
 from surefoot._internal.linalg import Floats
-from surefoot.estimators.student_t import OUTLIER_WEIGHT
 from surefoot.hyperparameters.cross_validation import nearest
 from surefoot.hyperparameters.evidence import MIN_NOISE, Evidence, Hyperparameters, best_dof
 from surefoot.hyperparameters.laplace import PosteriorMode
@@ -26,6 +25,7 @@ E_STEPS = 8
 
 _LENGTHSCALES, _VARIANCE, _NOISE = (-6.0, 7.0), (-10.0, 30.0), (-16.0, 28.0)
 """Bounds of the logarithms: wide, but nothing overflows in them."""
+_DOUBTED = 0.1  # precision of a reward below which an ascent is compared with others
 _SHORT_START = 0.3  # of the initial lengthscales: little noise and a rough function, or the reverse
 _LONG_START = 4.0  # of them, where what is smooth elsewhere shows an outlier
 _LITTLE_NOISE, _HEAVY = math.log(0.01), 2.0  # of the signal variance; degrees of freedom
@@ -146,12 +146,12 @@ def _regressed(evidence: Evidence, cautious: Tensor) -> PosteriorMode:
 
 def _doubts(mode: PosteriorMode) -> bool:
     """Whether some reward counts as an outlier."""
-    return float(mode.weights.min()) < OUTLIER_WEIGHT
+    return float(mode.weights.min()) < _DOUBTED
 
 
 def _doubts_single_ones(mode: PosteriorMode) -> bool:
     """Whether some rewards count as outliers, but none beside another, as those of a jump are."""
-    doubted = mode.weights < OUTLIER_WEIGHT
+    doubted = mode.weights < _DOUBTED
     outliers = doubted.nonzero()[:, 0]
     return len(outliers) > 0 and not bool(doubted[nearest(mode.evidence.points, outliers)].any())
 
