@@ -304,3 +304,33 @@ def test_many_rewards_and_many_lengthscales_have_no_alternative() -> None:
         rule = HyperparameterFit(passes=1, steps=5)
         fitted = rule.fit(data)
         assert rule.alternative(fitted, data)[1] is fitted
+
+
+def peaked(dimension: int, number: int, width: float) -> TrainingData:
+    """Rewards at random points of a function that is 0 nearly everywhere, with a peak of 8."""
+    generator = torch.Generator().manual_seed(0)
+    points = torch.rand(number, dimension, generator=generator, dtype=torch.float64)
+    noise = 0.05 * torch.randn(number, generator=generator, dtype=torch.float64)
+    peak = 8.0 * torch.exp(-0.5 * ((points - 0.4) / width).square().sum(-1))
+    return TrainingData(points, peak + noise, torch.zeros(dimension), torch.ones(dimension))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("dimension", "width"), [(3, 0.12), (4, 0.18), (6, 0.25)])
+def test_a_peak_is_not_taken_for_outliers(dimension: int, width: float) -> None:
+    data, fit = peaked(dimension, 60, width), HyperparameterFit(warped=True)
+    fitted = fit.fit(data)
+    assert float(fitted.weights[data.rewards.topk(10).indices].min()) > 0.9
+    hole = fit.fit(replace(data, rewards=-data.rewards))
+    assert torch.allclose(hole.weights, fitted.weights, atol=0.01), "nor is its mirror image"
+
+
+@pytest.mark.slow
+def test_outliers_beside_a_peak_stay_outliers() -> None:
+    data = peaked(4, 60, 0.18)
+    high = data.rewards > 1.0
+    spikes = (~high).nonzero()[:3, 0]
+    rewards = data.rewards.index_add(0, spikes, torch.tensor([10.0, -10.0, 10.0]).double())
+    fitted = HyperparameterFit(warped=True).fit(replace(data, rewards=rewards))
+    assert float(fitted.weights[spikes].max()) < 0.3
+    assert float(fitted.weights[high].median()) > 0.5

@@ -127,7 +127,7 @@ def test_an_overloaded_region_is_no_set_of_outliers(seed):
     optimizer = sf.algorithms.robust_ucb(sf.Box([0.0, 0.0], [1.0, 1.0]), outcomes=limits)
     optimizer.tell_all(points.tolist(), p99, outcomes=[{"p99": value} for value in p99])
     predicted = optimizer.constraints.predict(torch.tensor([[0.9, 0.5]], dtype=torch.float64))
-    assert float(predicted["p99"].probability) < 0.1
+    assert float(predicted["p99"].probability) < 0.15
     assert float(predicted["p99"].lower) <= float(predicted["p99"].value)
 
 

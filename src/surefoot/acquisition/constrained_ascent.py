@@ -9,6 +9,9 @@ from surefoot.acquisition.ascent import ascend
 from surefoot.beliefs.probability import Score
 from surefoot.spaces import Box
 
+CHANGED = 2.0
+"""Variables in which a candidate differs from a good point, on average."""
+
 _UPDATES = 3  # of the multipliers
 _SETTLED = 1e-5  # of the cube, by which points then still violate a rule
 _PENALTY, _GROWTH = 10.0, 4.0  # of the gradient of the score a unit of the cube, and a round
@@ -16,7 +19,6 @@ _KEPT = 3  # points that are refined
 _AROUND = 32  # random points around each of them
 _REACHES = (0.1, 0.03, 0.01, 3e-3, 1e-3, 3e-4, 1e-4)  # standard deviations of these, of the box
 _PASSES = 4  # through these where rules have no margins
-_CHANGED = 2.0  # variables in which they differ, on average
 
 
 def ascend_within(score: Score, box: Box, starts: Tensor, steps: int) -> Tensor:
@@ -91,7 +93,7 @@ def refined(score: Score, box: Box, points: Tensor, generator: torch.Generator) 
             changed = torch.rand(number, len(box.variables), generator=generator)
             mask = torch.zeros_like(noise)
             for variable, columns in enumerate(box.variables):
-                share = _CHANGED / len(box.variables)
+                share = CHANGED / len(box.variables)
                 mask[:, columns] = (changed[:, variable, None] < share).double()
             step = (reach * mask * noise).to(best) * box.span
             tried = box.snap(best.repeat_interleave(_AROUND, 0) + step)

@@ -11,8 +11,10 @@ import torch
 from torch import Tensor
 
 from surefoot._internal import checks
+from surefoot._internal.linalg import TINY
 from surefoot._internal.pareto import non_dominated
 from surefoot.acquisition.argmax import maximise
+from surefoot.acquisition.noisy_improvement import LEAST_SHARE
 from surefoot.acquisition.scores import PolicyState
 from surefoot.beliefs import Belief
 from surefoot.beliefs.outcome import OutcomeBelief
@@ -24,13 +26,11 @@ from surefoot.spaces import Arms, Box, Joint
 from surefoot.spaces.locations import Location
 from surefoot.types import InvalidInput
 
-_LEAST_SHARE = 1e-9  # of the prior variance: of that size are variances by rounding
 _LEAST_WEIGHT = 1e-3  # of an objective in a direction
 _LEAST_EXTENT = 1e-3  # of the unit of the rewards: of an objective that is constant so far
 _BEYOND = (0.1, 1.0)  # of the extent of the front, the least and most to the reference point
 _WHOLE = 0.5  # share of the rounds whose reference point is beyond all that was measured
 _SLIGHTLY, _CLEARLY = 0.05, 0.2  # differences, as shares of the extent of the front
-_TINY = 1e-300  # number whose logarithm is finite
 _BOLD = 3.0  # times the improvement, from which on the deviation counts as it is
 _MANY, _ALL = 40, 0.8  # measurements, from which on that share of rounds has all the deviation
 _OTHER = 1.0 / 3.0  # share of the rounds with another prior: half find less of sparse functions
@@ -173,7 +173,7 @@ class HypervolumeImprovement:
 
         def score(points: Tensor) -> Tensor:
             value = _smooth_positive(volumes(points) - best).mean((0, 2)).log()
-            return value if feasible.is_certain else value + feasible(points).clamp_min(_TINY).log()
+            return value if feasible.is_certain else value + feasible(points).clamp_min(TINY).log()
 
         return score
 
@@ -271,7 +271,7 @@ class _Drawn:
     def __call__(self, points: Tensor) -> Tensor:
         """Values (s, n) at points (n, d)."""
         features = self.embedding(points)
-        left = (self.embedding.residual(points, features) + _LEAST_SHARE).sqrt()
+        left = (self.embedding.residual(points, features) + LEAST_SHARE).sqrt()
         values = features @ self.coefficients.T + left[:, None] * self.residuals
         return self.posterior.center + self.posterior.scale * values.T  # type: ignore[attr-defined]
 
@@ -335,4 +335,4 @@ def _hardly_better(front: Tensor, least: Tensor, resolved: Tensor) -> int | None
 
 def _extent(values: Tensor) -> Tensor:
     """Range (k,) of values (n, k)."""
-    return (values.amax(0) - values.amin(0)).clamp_min(_TINY)
+    return (values.amax(0) - values.amin(0)).clamp_min(TINY)

@@ -20,7 +20,9 @@ from surefoot.spaces import Arms, Box, Joint
 from surefoot.spaces.locations import Location
 from surefoot.types import InvalidInput
 
-_LEAST_SHARE = 1e-9  # of the squared values of functions: of that size are variances by rounding
+LEAST_SHARE = 1e-9
+"""Of the variance of functions: of that size are variances by rounding."""
+
 _LEAST_SIZE = 1e-6  # of their squared norm
 
 
@@ -81,7 +83,7 @@ class NoisyExpectedImprovement:
         theta = alone.sample_coefficients(normals.to(belief.sites.device))  # (s, m)
         best = (theta @ at.T).amax(-1)  # (s,)
         size = posterior.coefficients.square().sum().clamp_min(_LEAST_SIZE)
-        floor = _LEAST_SHARE * float(size * at.square().sum(-1).max())  # of rounding
+        floor = LEAST_SHARE * float(size * at.square().sum(-1).max())  # of rounding
 
         def score(points: Tensor) -> Tensor:
             features = embedding(points)

@@ -14,14 +14,13 @@ from surefoot.acquisition.lacing import Lacing, check_density, check_lacing, lac
 from surefoot.acquisition.scores import PolicyState, ScoreRule
 from surefoot.beliefs import Belief
 from surefoot.beliefs.best_level import on_best_level
+from surefoot.beliefs.constraints import MOST_INTEGRATED
 from surefoot.beliefs.probability import Score
 from surefoot.regression.posterior import AtArms
 from surefoot.risks import Risk
 from surefoot.spaces import Arms, Box, Joint
 from surefoot.spaces.locations import Location
 from surefoot.types import InvalidInput
-
-_MOST_INTEGRATED = 150  # rewards: with 300 a choice would take more than a second
 
 
 @runtime_checkable
@@ -104,7 +103,7 @@ class UpperConfidenceBound:
         checks.truth("integrated", self.integrated)
 
     def __call__(self, belief: Belief, generator: torch.Generator) -> Score:
-        if self.integrated and len(belief.observations) <= _MOST_INTEGRATED:
+        if self.integrated and len(belief.observations) <= MOST_INTEGRATED:
             belief = on_best_level(belief)
             belief = belief.integrated(belief.outcome.uncertainty.smooth)
         space = belief.space

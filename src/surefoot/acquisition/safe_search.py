@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from surefoot._internal.linalg import distances
+from surefoot.acquisition.constrained_ascent import CHANGED
 from surefoot.beliefs.constraints import CONFIDENT, ConstraintBelief, ConstraintBeliefs
 from surefoot.spaces import Arms, Box
 from surefoot.types import NotReady
@@ -16,7 +17,6 @@ from surefoot.types import NotReady
 _DRAWN = 512  # candidates anywhere
 _AROUND = 1024  # candidates around what is known to be safe
 _REACHES = (0.002, 0.3)  # standard deviations of their steps, of the box
-_CHANGED = 2.0  # variables of a candidate that differ, on average
 _MOST = 384  # candidates that a policy compares
 _ATTEMPTS = 3  # measurements of a start beyond a limit, which may be outliers
 _UNANNOUNCED = 1.0  # distance that the prior rate of events is worth, of the box, for failures
@@ -113,7 +113,7 @@ class SafeSet:
             noise = torch.randn(_AROUND, space.dimension, dtype=torch.float64, generator=generator)
             mask = torch.zeros_like(noise)
             for variable, columns in enumerate(space.variables):
-                share = max(_CHANGED / len(space.variables), 0.5)
+                share = max(CHANGED / len(space.variables), 0.5)
                 mask[:, columns] = (drawn[:, 1 + variable, None] < share).double()
             moved = several + (reach * mask * noise).to(base) * space.span
             every = torch.cat([base, space.snap(moved), space.sample(_DRAWN, generator)])

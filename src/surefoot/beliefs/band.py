@@ -11,6 +11,7 @@ from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
+from surefoot._internal.linalg import TINY
 from surefoot.beliefs.other_ridges import FoundAnew, KeptUp, OtherRidges
 from surefoot.beliefs.self_normalised import Assumptions, SelfNormalised, warn_contradicted
 from surefoot.estimators import Estimate
@@ -25,7 +26,6 @@ from surefoot.regression.sample import Sample
 from surefoot.widths import Progress, self_normalised
 
 _ROUNDING = 1e-9  # of the prior variance, that exact features may leave
-_TINY = 1e-300  # deviation, for a prior without one
 
 PriorDraw = Callable[[torch.Generator], Path]
 
@@ -224,7 +224,7 @@ class Intersection:
         left: Tensor | float = 1.0
         if posterior.of_rewards is not posterior:
             before = posterior.of_rewards.mean_and_deviation(points)[1]
-            left = deviation / before.clamp_min(_TINY)
+            left = deviation / before.clamp_min(TINY)
         reach = (width / self.scale) * deviation if self.scale > 0.0 else 0.0 * deviation
         lowers, uppers = (mean - reach).unsqueeze(0), (mean + reach).unsqueeze(0)
         if self.others is not None and self.scale > 0.0:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 ON_IT = "on the best level"
 """Name of the constraint."""
 
-_SIDES = replace(FIT_OF_OUTCOMES, limit=0.0)  # as of a constraint
+_SIDES = replace(FIT_OF_OUTCOMES, limit=0.0, warped=False)  # as of a constraint, of two values
 _FEW = 2  # sites: repeated values of one say nothing of how a level goes on
 
 

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from surefoot import kernels
+from surefoot._internal.linalg import TINY
 from surefoot.beliefs.estimands import of_measured_sign
 from surefoot.beliefs.outcome import OutcomeBelief
 from surefoot.beliefs.probability import Probability
@@ -23,13 +24,14 @@ from surefoot.types import Constraint, Outcome
 CONFIDENT = 0.95
 """Probability that all constraints hold, from which a configuration is recommended."""
 
+MOST_INTEGRATED = 150
+"""Rewards, or values of a limit: with 300 a choice would take more than a second."""
+
 UNLIKELY = 0.05
 """Probability that all constraints hold, below which a point of the initial design is left out."""
 
 _LEAST = 1e-9  # deviation of a constraint, relative to its values
 _REPEATED = 2  # values equal to a limit, which is not by chance
-_TINY = 1e-300  # probability whose powers have finite derivatives
-_MOST_INTEGRATED = 150  # values: with 300 a choice would take more than a second
 _OF_95 = 1.96  # standard deviations of a 95 % interval
 _FAR_WITHIN = 8.0  # median absolute deviations of values on a level
 _FEW = 2  # sites on a level, which outliers may share
@@ -101,7 +103,7 @@ class ConstraintBelief:
         if not bool(self._disputed[True].any()):
             return log_chance
         doubt = self._doubt(points, holds=True)
-        return torch.logaddexp(torch.log1p(-doubt) + log_chance, doubt.clamp_min(_TINY).log())
+        return torch.logaddexp(torch.log1p(-doubt) + log_chance, doubt.clamp_min(TINY).log())
 
     def shortfall(self, points: Tensor) -> Tensor:
         """How far the mean is beyond the limit (n,), in units of the posterior's output scale."""
@@ -128,7 +130,7 @@ class ConstraintBelief:
 
     def _scaled(self, chance: Tensor) -> Tensor:
         power = math.log(CONFIDENT) / math.log(self.limit.confidence)
-        return chance if power == 1.0 else chance.clamp_min(_TINY).pow(power)
+        return chance if power == 1.0 else chance.clamp_min(TINY).pow(power)
 
     def predict(self, points: Tensor) -> PredictedLimit:
         """The constraint without noise at inputs (n, d), in its own units.
@@ -148,7 +150,7 @@ class ConstraintBelief:
         contrary = goal.inverse(self._contrary(points))
         lower, upper = torch.fmin(lower, contrary), torch.fmax(upper, contrary)
         margins = self.margin.observations.rewards
-        signs = goal.inverse(torch.cat([margins, margins.new_tensor([-_TINY])]))
+        signs = goal.inverse(torch.cat([margins, margins.new_tensor([-TINY])]))
         middle, lower, upper = of_measured_sign((middle, lower, upper), signs)
         return PredictedLimit(middle, lower, upper, self.probability(points), contrary)
 
@@ -257,11 +259,11 @@ class ConstraintBelief:
         """
         kernel, sites = self.margin.fitted.kernel, self.margin.observations.sites
         near, other = (
-            -kernels.correlation(kernel, points, some).amax(-1).clamp_min(_TINY).log()
+            -kernels.correlation(kernel, points, some).amax(-1).clamp_min(TINY).log()
             for some in (sites[disputed], sites[~disputed])
         )
         near, other = near.pow(power), other.pow(power)
-        return 0.5 * other / (near + other).clamp_min(_TINY)
+        return 0.5 * other / (near + other).clamp_min(TINY)
 
     @cached_property
     def broken(self) -> Tensor:
@@ -303,7 +305,7 @@ class ConstraintBelief:
     @property
     def _is_integrated(self) -> bool:
         """Whether all is integrated over the hyperparameters: the limit must not be broken."""
-        return self.limit.safe and len(self.margin.observations) <= _MOST_INTEGRATED
+        return self.limit.safe and len(self.margin.observations) <= MOST_INTEGRATED
 
     @cached_property
     def _posterior(self) -> Predictive:

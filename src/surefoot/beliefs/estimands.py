@@ -16,10 +16,10 @@ from scipy import special
 from torch import Tensor
 
 from surefoot._internal.estimands import Estimand
+from surefoot._internal.linalg import TINY
 from surefoot.regression.transforms import UNCHANGED, Chain
 
 _MOST_ELEMENTS = 2**22  # of a temporary array
-_TINY = 1e-300  # number whose logarithm is finite
 
 Ends = tuple[Tensor, Tensor, Tensor]  # a value, and the lower and the upper end of its interval
 
@@ -108,7 +108,7 @@ class Residuals:
 
 def _log_density(residuals: Tensor) -> float:
     """Mean log density of residuals under Laplace noise of their own scale, up to a constant."""
-    return -math.log(max(float(residuals.abs().mean()), _TINY))
+    return -math.log(max(float(residuals.abs().mean()), TINY))
 
 
 class RewardFunctional(Protocol):

@@ -9,7 +9,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from surefoot._internal.linalg import cholesky
+from surefoot._internal.linalg import TINY, cholesky
 from surefoot._internal.user_warnings import warn
 from surefoot.regression.embedding import Embedding
 from surefoot.regression.products import AT_ONCE
@@ -17,7 +17,6 @@ from surefoot.regression.sample import Sample
 from surefoot.regression.units import RewardUnits
 from surefoot.widths import Progress, self_normalised
 
-_TINY = 1e-300  # variance, below which a root has no derivative
 _SETTLED = 0.99  # of the spread of the noise, that another pass leaves
 
 
@@ -80,10 +79,10 @@ class SelfNormalised:
         solved = filters.unsqueeze(1) * rotated  # (s, n, m)
         explained = rotated.square() @ (1.0 - values * filters).square().T  # (n, s)
         beside = self.missing * (rotated.square() @ (values * filters.square()).T)
-        left = residual.clamp_min(_TINY).sqrt().unsqueeze(-1) + beside.clamp_min(_TINY).sqrt()
-        bias = self.norm * (explained + left.square()).clamp_min(_TINY).sqrt().T
+        left = residual.clamp_min(TINY).sqrt().unsqueeze(-1) + beside.clamp_min(TINY).sqrt()
+        bias = self.norm * (explained + left.square()).clamp_min(TINY).sqrt().T
         noise = (solved @ self.root.to(features)).square().sum(-1)
-        return means, bias + noise.clamp_min(_TINY).sqrt()
+        return means, bias + noise.clamp_min(TINY).sqrt()
 
     def excess(self, points: Tensor, row: int) -> Tensor:
         """Most by which f at points (n, d) is larger than at one of them (n,).

@@ -20,6 +20,9 @@ from surefoot.regression.noise import precision
 GAUSSIAN = 1e9
 """Degrees of freedom at which Student-t noise is Gaussian in float64; for `HyperparameterFit`."""
 
+E_STEPS = 8
+"""Updates of the precisions, given a kernel."""
+
 _LENGTHSCALES, _VARIANCE, _NOISE = (-6.0, 7.0), (-10.0, 30.0), (-16.0, 28.0)
 """Bounds of the logarithms: wide, but nothing overflows in them."""
 _DOUBTED = 0.1  # precision of a reward below which an ascent is compared with others
@@ -28,7 +31,6 @@ _LONG_START = 4.0  # of them, where what is smooth elsewhere shows an outlier
 _LITTLE_NOISE, _HEAVY = math.log(0.01), 2.0  # of the signal variance; degrees of freedom
 _FIRST = (2, 12)  # passes and steps from each start
 _NEARBY = (2, 30)  # passes and steps of an ascent that begins near its end
-_E_STEPS = 8  # of the precisions in each pass
 _RIVAL = 5.0  # nats below the best bound, up to which an ascent goes on
 _APART = 0.3  # in a log hyperparameter or a precision, of optima that differ
 _RELATIVE_TOLERANCE = 1e-6  # of the objective, at which L-BFGS-B stops
@@ -60,7 +62,7 @@ class Ascent:
         while True:
             model = _maximise(model, evidence, weights, self.steps)
             signal, relative = evidence.covariance_of_rewards(model), evidence.rewards.square()
-            for _ in range(_E_STEPS):
+            for _ in range(E_STEPS):
                 shift, relative = evidence.expected(signal, model.noise, weights)
                 weights = precision(relative, dof)
                 dof = self.dof or best_dof(relative)
@@ -136,7 +138,7 @@ def _regressed(evidence: Evidence, cautious: Tensor) -> PosteriorMode:
     logs[-1] = logs[-2] + _LITTLE_NOISE
     model, weights = Hyperparameters(logs), cautious
     signal = evidence.covariance_of_rewards(model)
-    for _ in range(_E_STEPS):
+    for _ in range(E_STEPS):
         _, relative = evidence.expected(signal, model.noise, weights)
         weights = precision(relative, _HEAVY)
     return PosteriorMode(evidence, model, weights, _HEAVY)

@@ -9,8 +9,7 @@ import torch
 from scipy import special
 from torch import Tensor
 
-OUTLIER = 0.3
-"""Weight of a reward, below which it counts as an outlier in a cluster of them."""
+from surefoot.estimators.student_t import OUTLIER_WEIGHT
 
 _NEIGHBOURS = 4  # of a point
 _LEAST_OUTLIERS = 3
@@ -129,7 +128,7 @@ class CrossValidation:
             >>> CrossValidation(rewards, 0.0 * rewards, *others).clustered
             tensor([40, 41, 42, 43, 44])
         """
-        doubted = self.weights < OUTLIER
+        doubted = self.weights < OUTLIER_WEIGHT
         sites, site = torch.unique(self.points, dim=0, return_inverse=True)
         number = torch.bincount(site)
 

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
 
 _ALWAYS_UP_TO = 1000  # rewards up to which they are standardised anew after each
-_NEW_SHARE = 0.01  # of more rewards, after which they are
+NEW_SHARE = 0.01
+"""Share of the rewards, beyond which a fit is due, however many there are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +58,7 @@ class GivenHyperparameters:
         if fitted_at and not self.standardise:
             return math.inf
         if fitted_at > _ALWAYS_UP_TO:
-            return math.floor(fitted_at * (1.0 + _NEW_SHARE)) + 1
+            return math.floor(fitted_at * (1.0 + NEW_SHARE)) + 1
         return fitted_at + 1
 
     def fit(self, data: TrainingData) -> Fitted:

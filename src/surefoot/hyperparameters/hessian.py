@@ -10,7 +10,8 @@ from surefoot._internal.linalg import Floats
 from surefoot.hyperparameters.evidence import Evidence, Hyperparameters
 from surefoot.hyperparameters.nuisance_effects import NuisanceEffect, by_effect
 
-_STEP = 1e-3  # in the logarithms, between the gradients of what costs little
+STEP = 1e-3
+"""In the logarithms, between the gradients of what costs little."""
 
 
 def hessian(evidence: Evidence, model: Hyperparameters, weights: Tensor) -> Floats:
@@ -79,8 +80,8 @@ def _of_effect(effect: NuisanceEffect, logs: Tensor, bracket: Floats) -> Floats:
     def slopes(at: Tensor) -> Floats:
         return np.array([np.vdot(bracket, one.numpy()) for one in effect.covariance(at).slopes])
 
-    moves = _STEP * np.eye(len(logs))
+    moves = STEP * np.eye(len(logs))
     rows = [
         slopes(logs + logs.new_tensor(one)) - slopes(logs - logs.new_tensor(one)) for one in moves
     ]
-    return np.stack(rows) / (2.0 * _STEP)
+    return np.stack(rows) / (2.0 * STEP)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import NamedTuple
@@ -15,7 +14,7 @@ from surefoot.hyperparameters.conditional import Process
 from surefoot.hyperparameters.cross_validation import CrossValidation
 from surefoot.hyperparameters.evidence import Evidence, Hyperparameters
 from surefoot.hyperparameters.fitted import NO_PART, LocalOptimum
-from surefoot.hyperparameters.hessian import hessian
+from surefoot.hyperparameters.hessian import STEP, hessian
 
 SAMPLES = 16
 """How many samples there are of the hyperparameters."""
@@ -23,7 +22,6 @@ SAMPLES = 16
 MOST_DIRECTIONS = 32
 """Logarithms, beyond which those of the lengthscales vary together."""
 
-_STEP = 1e-3  # in the logarithms, between the gradients of the prior
 _LEAST_CURVATURE = 0.1  # the prior has about a third along each logarithm
 _REACH = 6.0  # in the logarithms, of any sample from the most likely values
 _LEAST_WEIGHT = 1e-14
@@ -79,11 +77,6 @@ class PosteriorMode:
         """Laplace's approximation, up to a constant."""
         return self.bound - 0.5 * float(self._spectrum[0].log().sum())
 
-    @property
-    def most_log_evidence(self) -> float:
-        """Upper limit of `log_evidence`, which costs no derivative."""
-        return self.bound - 0.5 * len(self._directions) * math.log(_LEAST_CURVATURE)
-
     @cached_property
     def samples(self) -> list[Sample]:
         """Draws from the posterior of the hyperparameters and of the precisions of the rewards.
@@ -124,12 +117,12 @@ class PosteriorMode:
             return torch.from_numpy(self.evidence.log_prior(self.model.moved_to(free)).gradient)
 
         free = self.model.free
-        rows = [slope(free + _STEP * row) - slope(free - _STEP * row) for row in directions]
+        rows = [slope(free + STEP * row) - slope(free - STEP * row) for row in directions]
         evidence, weights = self.evidence, self.weights
         if len(self.part):
             evidence, weights = evidence.among(self.part), weights[self.part]
         likelihood = torch.from_numpy(hessian(evidence, self.model, weights))
-        second = directions @ likelihood + torch.stack(rows) / (2.0 * _STEP)
+        second = directions @ likelihood + torch.stack(rows) / (2.0 * STEP)
         curvature = -second @ directions.T
         return 0.5 * (curvature + curvature.T)
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from surefoot.hyperparameters.ascent import with_bound
+from surefoot.hyperparameters.ascent import E_STEPS, with_bound
 from surefoot.hyperparameters.evidence import Evidence, solve, weights_beside
 from surefoot.hyperparameters.laplace import PosteriorMode
 from surefoot.hyperparameters.standardisation import evidence_in
@@ -16,10 +16,8 @@ from surefoot.regression.noise import Noise, precision
 from surefoot.regression.units import RewardUnits
 
 MOST_TOGETHER = 1000
-"""Rewards up to which all weights are found together."""
+"""Rewards whose weights are found at once."""
 
-_AT_ONCE = 1000  # rewards that get weights beside the known ones
-_PASSES_TOGETHER = 8  # of the weights of all rewards, where a fit saw a part of them
 _SETTLED = 3e-3  # change of every weight in a pass, after which there is no other
 
 
@@ -56,7 +54,7 @@ def completed_weights(
     first = evidence_of(data.at(known))
     noise = Noise(model.noise, weights[known], first.errors)
     found = solve(first.covariance_of_rewards(model), noise.variances, first.rewards)
-    for rest in torch.where(others)[0].split(_AT_ONCE):
+    for rest in torch.where(others)[0].split(MOST_TOGETHER):
         part = data.at(rest)
         here = evidence_of(part)
         across, prior = first.beside(model, here.points, part.workers, part.times)
@@ -77,7 +75,7 @@ def weights_together(mode: PosteriorMode) -> tuple[Tensor, float]:
     """The weights (n,) that all rewards have together under a model that stays, and its level."""
     evidence, model, weights, level = mode.evidence, mode.model, mode.weights, 0.0
     signal = evidence.covariance_of_rewards(model)
-    for _ in range(_PASSES_TOGETHER):
+    for _ in range(E_STEPS):
         before = weights
         level, relative = evidence.expected(signal, model.noise, before)
         weights = precision(relative, mode.dof)

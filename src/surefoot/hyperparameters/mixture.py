@@ -18,7 +18,6 @@ from surefoot.regression.observations import Pull
 from surefoot.regression.posterior import Moments, Posterior
 
 _MOST_ELEMENTS = 2**22  # of the matrices of a batch of processes
-_NEGLIGIBLE = 40.0  # nats below another mode: a probability below 1e-17
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,11 +95,7 @@ class Mixture:
         """Posterior probabilities (m,) of the modes."""
         if len(self.modes) == 1:
             return torch.ones(1, dtype=torch.float64)
-        first, *others = self.modes
-        logs = [first.log_evidence]
-        for mode in others:
-            possible = mode.most_log_evidence > logs[0] - _NEGLIGIBLE
-            logs.append(mode.log_evidence if possible else -torch.inf)
+        logs = [mode.log_evidence for mode in self.modes]
         return torch.tensor(logs, dtype=torch.float64).softmax(0)
 
     @cached_property

@@ -22,7 +22,7 @@ from surefoot.hyperparameters.training_data import TrainingData
 from surefoot.regression.transforms import ONE_LEVEL, UNWARPED, Chain, Levels, Warp
 from surefoot.regression.units import RewardUnits
 
-_ANCHOR = 0.9  # quantile of the rewards: what is good is told apart best
+_ANCHOR = 0.9  # quantile of the rewards, or of the opposite ones
 _KNEES = (4.0, 1.0, 0.25, 0.06)  # of the distance from the anchor to the median
 _JUMPING = 0.5  # smoothness of the kernel between levels
 _OUTLYING = 2.0  # exponent of the tail of an improper density, Cauchy's
@@ -77,16 +77,18 @@ class Standardisation:
         return self._under(ONE_LEVEL, UNWARPED, self.nu)
 
     def compressed(self, plain: Standardised) -> Standardised:
-        """Rewards with large distances compressed, if the evidence favours it."""
+        """Rewards with large distances compressed, if the evidence favours it.
+
+        As strongly as the evidence grows by it, without what makes outliers look like a function.
+        """
         best = plain
         for warp in _warps(self.data.rewards):
             other = self._under(ONE_LEVEL, warp, self.nu)
             if other.score <= best.score:
                 break
-            best = other
-        if best.score < plain.score + STRONG_EVIDENCE or not self._foretells(best, plain):
-            return plain
-        return best
+            if _foretells(other, best):
+                best = other
+        return best if best.score >= plain.score + STRONG_EVIDENCE else plain
 
     def on_levels(self, plain: Standardised) -> Standardised:
         """Rewards with levels that they are on brought near, if the evidence favours it."""
@@ -107,21 +109,6 @@ class Standardisation:
         predicted = other.units.chain.inverse(mode.evidence.rewards - errors)
         kept = are_kept(levels, rewards, mode.weights)
         return other if kept and are_predicted(levels, rewards, predicted) else plain
-
-    def _foretells(self, found: Standardised, plain: Standardised) -> bool:
-        """Whether half of what is an outlier unless it is brought near is predicted when left out.
-
-        As it is where a function grows that far. Outliers of about one size are not far from
-        anything once large distances are compressed, and a rough function explains them.
-        """
-        slopes = found.units.chain.log_slope(self.searched.rewards)
-        near = slopes < slopes.median() - math.log(2.0)
-        doubted = near & (plain.modes[0].weights < OUTLIER_WEIGHT)
-        validation = found.modes[0].cross_validation()
-        rewards, predicted = validation.rewards, validation.predicted
-        middle = 0.5 * (rewards[doubted] + rewards[~doubted].median())
-        beyond = (predicted[doubted] - middle) * (rewards[doubted] - middle) > 0.0
-        return 2 * int(beyond.sum()) >= int(doubted.sum())
 
     def _may_be_crossed(self, levels: Levels) -> bool:
         """Whether levels follow a coordinate between whose few values nothing was measured.
@@ -148,7 +135,7 @@ class Standardisation:
         cautious = (
             torch.ones_like(rewards)
             if self.ascent.dof == GAUSSIAN
-            else cautious_weights(warp(levels.joined(rewards)))
+            else cautious_weights(levels.joined(rewards))
         )
         prior = LENGTHSCALE_PRIORS[self.lengthscales]
         evidence = evidence_in(self.searched, units, nu, prior)
@@ -171,6 +158,21 @@ class Standardisation:
         return float(rewards.median()), spread
 
 
+def _foretells(found: Standardised, former: Standardised) -> bool:
+    """Whether half of the outliers of the former, which are none now, are predicted when left out.
+
+    As they are where a function grows that far. Outliers of about one size are not far from
+    anything once large distances are compressed, and a rough function explains them.
+    """
+    doubted, doubted_now = (one.modes[0].weights < OUTLIER_WEIGHT for one in (former, found))
+    cleared = doubted & ~doubted_now
+    validation = found.modes[0].cross_validation()
+    rewards, predicted = validation.rewards, validation.predicted
+    middle = 0.5 * (rewards[cleared] + rewards[~doubted].median())
+    beyond = (predicted[cleared] - middle) * (rewards[cleared] - middle) > 0.0
+    return 2 * int(beyond.sum()) >= int(cleared.sum())
+
+
 def evidence_in(data: TrainingData, units: RewardUnits, nu: float | None, prior: Prior) -> Evidence:
     """The evidence in observations, without effects of conditions.
 
@@ -191,13 +193,17 @@ def evidence_in(data: TrainingData, units: RewardUnits, nu: float | None, prior:
 
 
 def _warps(rewards: Tensor) -> list[Warp]:
-    """Transformations that compress all but the largest rewards, weakest first.
+    """Transformations that keep one end of the rewards and compress the others, weakest first.
 
-    Knees are in units of the distance from the anchor to the median reward; to that of the smaller
-    ones where half of the rewards are equal, as rounded ones are where a search has converged.
+    The end is the dense one, close to the median: the top where a search has converged, the bottom
+    where a function is flat but for a peak. Knees are in units of the distance from the anchor
+    there to the median reward; to that of the others where half of the rewards are equal, as
+    rounded ones are where a search has converged.
     """
-    anchor, middle = (float(rewards.quantile(q)) for q in (_ANCHOR, 0.5))
-    if middle == anchor and bool((rewards < anchor).any()):
-        middle = float(rewards[rewards < anchor].median())
-    knees = [share * (anchor - middle) for share in _KNEES]
+    low, middle, high = (float(rewards.quantile(q)) for q in (1.0 - _ANCHOR, 0.5, _ANCHOR))
+    anchor = high if high - middle <= middle - low else low
+    others = rewards[rewards < anchor] if anchor == high else rewards[rewards > anchor]
+    if middle == anchor and len(others):
+        middle = float(others.median())
+    knees = [share * abs(anchor - middle) for share in _KNEES]
     return [Warp(anchor, knee) for knee in knees if knee > 0.0]

@@ -13,12 +13,12 @@ from torch import Tensor
 from surefoot import kernels
 from surefoot._internal import checks
 from surefoot._internal.effects import EFFECTS
-from surefoot.estimators.student_t import cautious_weights
+from surefoot.estimators.student_t import OUTLIER_WEIGHT, cautious_weights
 from surefoot.hyperparameters.ascent import Ascent, distinct, with_bound
-from surefoot.hyperparameters.cross_validation import OUTLIER
 from surefoot.hyperparameters.earlier import NO_TREND, NOTHING_EARLIER, Earlier, Trend
 from surefoot.hyperparameters.evidence import LENGTHSCALE_PRIORS, Evidence, Hyperparameters
 from surefoot.hyperparameters.fitted import Fitted, LocalOptimum
+from surefoot.hyperparameters.given import NEW_SHARE
 from surefoot.hyperparameters.laplace import MOST_DIRECTIONS, SAMPLES, PosteriorMode
 from surefoot.hyperparameters.later_rewards import (
     MOST_TOGETHER,
@@ -55,16 +55,13 @@ if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
 
 _MAX_STARTED = 150  # rewards that choose where an ascent begins, whose cost is cubic in them
-_MAX_FITTED = 500  # rewards that enter the ascent from there
-_MAX_COMPARED = 500  # rewards, up to which the other kernels are integrated over too
+_MAX_FITTED = 500  # rewards that enter the ascent, and up to which other kernels do
 _SMOOTHNESSES = (None, 0.5, 1.5, 2.5)  # None for the squared exponential kernel
-_NEW_SHARE = 0.01  # of the rewards, beyond which a fit is due
 _EARLY = 30  # rewards, up to which every new one makes a fit due
 _RARE_SHARE, _MOST_BETWEEN = 0.1, 10  # of them, later on: as much as one of 1,000 waits for
 _LEAST_NUMBER = 8  # of rewards, for which transformations and other kernels are tried
 _LEAST_COMPARED = 5  # rewards, from which on an earlier function is compared
-_BESIDE = (3, 1)  # rewards beside each of those at a narrow maximum, fewer if they stay outliers
-_LEAST_BESIDE = 20  # beside all of them
+_BESIDE, _LEAST_BESIDE = 3, 20  # rewards beside each of those at a narrow maximum, and all
 
 
 @dataclass(frozen=True)
@@ -194,7 +191,7 @@ class HyperparameterFit:
         if fitted_at == 0:
             return 1
         least = min(_RARE_SHARE * fitted_at, _MOST_BETWEEN) if fitted_at >= _EARLY else 0
-        beyond = math.floor(max(_NEW_SHARE * fitted_at, least)) + 1
+        beyond = math.floor(max(NEW_SHARE * fitted_at, least)) + 1
         return fitted_at + max(self.every, beyond)
 
     def fit(self, data: TrainingData) -> Fitted:
@@ -240,18 +237,14 @@ class HyperparameterFit:
             kernel = _kernel(start, self.nu, data)
             return Fitted(kernel, start.noise, 4.0, 0.0, 1.0, rewards)
         subset = _subset(len(rewards), _MAX_STARTED)
-        found = whole = self._fit_to(data, subset, _subset(len(rewards), _MAX_FITTED))
+        whole = self._fit_to(data, subset, _subset(len(rewards), _MAX_FITTED))
         clustered = self._clustered(whole, data)
-        for beside in _BESIDE:
-            if not len(clustered):
-                return found
-            found = self._local_fit(whole, clustered, beside, data)
-            clustered = self._clustered(found, data)
-        return whole if len(clustered) else found
+        if not len(clustered):
+            return whole
+        found = self._local_fit(whole, clustered, data)
+        return whole if len(self._clustered(found, data)) else found
 
-    def _local_fit(
-        self, whole: Fitted, clustered: Tensor, beside: int, data: TrainingData
-    ) -> Fitted:
+    def _local_fit(self, whole: Fitted, clustered: Tensor, data: TrainingData) -> Fitted:
         """The fit at a narrow maximum, which the fit to all rewards takes for outliers.
 
         Its rewards are too few to shorten the lengthscales of all: the hyperparameters are those of
@@ -261,10 +254,9 @@ class HyperparameterFit:
         Args:
             whole: The fit to all rewards.
             clustered: Indices of the outliers that are beside each other.
-            beside: Number of other rewards for each of them.
             data: The observations.
         """
-        part, rule = _around(clustered, beside, data.unit), replace(self, effects=())
+        part, rule = _around(clustered, data.unit), replace(self, effects=())
         first, subset = (part[_subset(len(part), most)] for most in (_MAX_STARTED, _MAX_FITTED))
         found = rule._fit_to(data, first, subset)
         weights = whole.weights.clone()
@@ -279,7 +271,7 @@ class HyperparameterFit:
         none = torch.zeros(0, dtype=torch.int64)
         if len(data.rewards) > MOST_TOGETHER or not fitted.effects.is_none:
             return none
-        doubts = bool((fitted.weights < OUTLIER).any())
+        doubts = bool((fitted.weights < OUTLIER_WEIGHT).any())
         return self._mode(fitted, data).cross_validation().clustered if doubts else none
 
     def _fit_to(self, data: TrainingData, first: Tensor, subset: Tensor) -> Fitted:
@@ -362,7 +354,7 @@ class HyperparameterFit:
         mode = self._mode(fitted, data)
         evidence, y = mode.evidence, mode.evidence.rewards
         is_of_all = len(fitted.weights) == number  # else the kernels stay, as that of the fit does
-        alone = number > _MAX_COMPARED or len(fitted.part)
+        alone = number > _MAX_FITTED or len(fitted.part)
         compared = [] if alone else with_other_kernels(evidence, self._nus)
         if fitted.rivals or compared:
             mode = with_bound(mode)
@@ -502,11 +494,11 @@ def _estimated(mode: PosteriorMode) -> EstimatedEffects:
     return EstimatedEffects(effects, mode.model.effects, solved)
 
 
-def _around(chosen: Tensor, beside: int, points: Tensor) -> Tensor:
+def _around(chosen: Tensor, points: Tensor) -> Tensor:
     """Indices of chosen points (k,) of all (t, d) and of those nearest to them, in order."""
     apart = torch.cdist(points, points[chosen]).amin(-1)
     apart[chosen] = -1.0  # before others at the same points
-    number = len(chosen) + max(_LEAST_BESIDE, beside * len(chosen))
+    number = len(chosen) + max(_LEAST_BESIDE, _BESIDE * len(chosen))
     return apart.argsort(stable=True)[:number].sort().values
 
 

@@ -8,6 +8,7 @@ import torch
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
+from surefoot._internal.linalg import TINY
 from surefoot.kernels.closed_form import closed_form, constant_diagonal
 from surefoot.kernels.kernel_check import check
 from surefoot.kernels.user_defined import PrecomputedKernel
@@ -17,7 +18,6 @@ from surefoot.types import InvalidInput
 _TRIED = 8  # points of the space that a kernel is tried at
 _MANY = 2**16  # points at a time, which bounds memory
 _SYMMETRY = 1e-8  # relative to the largest value
-_TINY = 1e-300  # prior variance that is divided by
 
 
 def block(kernel: Kernel, left: Tensor, right: Tensor) -> Tensor:
@@ -90,8 +90,8 @@ def correlation(kernel: Kernel, points: Tensor, sites: Tensor) -> Tensor:
         >>> correlation(kernels.linear(), x, x).tolist()
         [[1.0, 1.0], [1.0, 1.0]]
     """
-    rows = diagonal(kernel, points).clamp_min(_TINY).sqrt()
-    columns = diagonal(kernel, sites).clamp_min(_TINY).sqrt()
+    rows = diagonal(kernel, points).clamp_min(TINY).sqrt()
+    columns = diagonal(kernel, sites).clamp_min(TINY).sqrt()
     return (block(kernel, points, sites) / (rows[:, None] * columns)).clamp(0.0, 1.0)
 
 
