@@ -76,13 +76,9 @@ def test_where_one_is_told_it_is_ignored() -> None:
 
 def test_the_sampler_of_a_study_refuses_such_a_guess() -> None:
     optuna = pytest.importorskip("optuna")
-    from surefoot.integrations.optuna import SearchSpace, SurefootSampler
+    from surefoot.integrations.optuna import SurefootSampler
 
-    scales = {
-        "j": optuna.distributions.CategoricalDistribution(["OFF", "WAL"]),
-        "c": optuna.distributions.IntDistribution(0, 100),
-    }
-    space = SearchSpace(scales, when={"c": "j == 'WAL'"})
+    space = Space({"j": Choice(["OFF", "WAL"]), "c": Int(0, 100, when="j == 'WAL'")})
     with pytest.raises(InvalidInput, match=r"'c' is 7 .*leave it out"):
         SurefootSampler(search_space=space, guess={"j": "OFF", "c": 7})
     SurefootSampler(search_space=space, guess={"c": 7})

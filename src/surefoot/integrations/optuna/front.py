@@ -135,7 +135,7 @@ class Front:
             The configuration with the best predicted value of the objective without a limit; the
             compromise (`knee`) between them, if there are several, or if all have a limit. If none
             keeps the limits with this confidence, it is the one for which that is most probable,
-            and a warning says so.
+            of several the one that comes nearest, and a warning says so.
 
         Raises:
             InvalidInput: If there is no such objective, a limit is no finite number, or
@@ -151,7 +151,7 @@ class Front:
                 f"no measured configuration keeps {self._limits_text(limits)} with a probability "
                 f"of {confidence:g}: the one chosen has {chance.max():.2g}.",
             )
-            deviations = self.draws.std(-1).clip(_TINY)
+            deviations = self.draws.std(-1).mean(0).clip(_TINY)  # units, of all candidates
             excess = (self._losses - self._signed(wanted)) / deviations  # NaN without a limit
             dominated = np.ones(len(chance), dtype=bool)
             dominated[self._members] = False
