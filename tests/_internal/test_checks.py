@@ -159,7 +159,7 @@ CASES: dict[str, tuple[Call, st.SearchStrategy]] = {
         st.one_of(not_numbers, st.sampled_from([sf.PivotedCholesky, sf.LeverageSampling])),
     ),
     "score_policy-score": (acquisition.ScorePolicy, not_policies),
-    "sampler-constraints": (
+    "sampler-outcomes": (
         lambda v: SurefootSampler(outcomes=v),
         st.sampled_from([3, "p99", {"p99": 3.0}, {1: sf.Constraint(maximum=1.0)}]),
     ),

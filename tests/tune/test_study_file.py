@@ -252,7 +252,7 @@ EXTREME = [
     (("{share}", "{share:.99999f}" * 2), "got an argument of 200,002 bytes, expected at most 131,"),
     (("{mode}", "{mode} " + "x" * 131_072), "got an argument of 131,072 bytes, expected at most"),
     (('"FULL"]', f'"{"F" * 131_072}"]'), "got an argument of 131,072 bytes, expected at most"),
-    (("low = 0, high = 1 ", "low = 0, high = 5e-324 "), "parameters.share.low: got 0.0, too near"),
+    (("low = 0, high = 1 ", "low = 0, high = 5e-324 "), "parameters.share.high: low = 0.0 and"),
     (("timeout = 30", 'timeout = "' + "9" * 9_000 + '"'), "objective.timeout: got '999"),
 ]
 

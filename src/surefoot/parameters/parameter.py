@@ -20,6 +20,10 @@ MOST_VALUES = 4096  # apart from one another: each is a coordinate of the model
 NEAR = 1e-8  # of a step, within which a number is on the grid
 
 
+NARROWEST = 1e-300
+"""Width of a range, below which float64 loses digits."""
+
+
 class InvalidParameter(InvalidInput):
     """A parameter that cannot be used.
 
@@ -360,7 +364,7 @@ def _check_range(number: Number) -> None:
             "high - low below 1.8e308: narrow the range",
         )
     ends = [math.log(end) if number.log else float(end) for end in (low, high)]
-    if ends[0] == ends[1]:
+    if ends[0] == ends[1] or high - low < NARROWEST:
         raise InvalidParameter(
             "",
             "high",

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic.fields import FieldInfo
 
+from surefoot.parameters.parameter import NARROWEST
 from surefoot.tune.plain_text import shown
 
 VALUE = (
@@ -21,7 +22,6 @@ VALUE = (
 
 LARGEST_INTEGER = 2**53  # float64 has all integers up to it
 _UNIT = "a text such as 'MB', of at most 20 characters"
-_NARROWEST = 1e-300  # of a range: below it, float64 loses digits
 Finite = Annotated[float, Field(allow_inf_nan=False, description="a finite number")]
 Share = Annotated[float, Field(gt=0, lt=1, description="a number strictly between 0 and 1")]
 Direction = Annotated[
@@ -109,7 +109,7 @@ def check_range(low: float, high: float) -> None:
         raise InvalidKey("low", f"got {shown(low)}, expected less than high = {shown(high)}")
     if not (is_finite(high) and is_finite(low) and is_finite(high - low)):
         raise InvalidKey("low", f"got {shown(low)}, too far from high = {shown(high)} for float64")
-    if high - low < _NARROWEST:
+    if high - low < NARROWEST:
         raise InvalidKey("low", f"got {shown(low)}, too near to high = {shown(high)} for float64")
 
 
