@@ -13,6 +13,7 @@ from torch.distributions import Uniform
 
 import surefoot as sf
 from surefoot import acquisition
+from surefoot._internal import checks
 from surefoot.algorithms import gp_ucb, robust_ucb
 from surefoot.hyperparameters import GivenHyperparameters, HyperparameterFit
 from surefoot.integrations.optuna import StudyEnvironment, SurefootSampler
@@ -316,3 +317,10 @@ def test_a_list_of_points_is_a_matrix() -> None:
     assert sf.Arms([first, second]).points.tolist() == [[0.25, 0.5], [0.5, 1.0]]
     with pytest.raises(sf.InvalidInput, match="cannot be made a float64 tensor"):
         sf.Arms([first, torch.zeros(3)])
+
+
+def test_what_came_is_shown_in_one_line() -> None:
+    with pytest.raises(sf.InvalidInput, match=r"`method` is .*expected a `Method") as error:
+        sf.Optimizer(BOX, KERNEL)
+    assert "\n" not in str(error.value)
+    assert checks.shown("a  b\n") == r"'a  b\n'"

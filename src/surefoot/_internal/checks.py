@@ -285,13 +285,14 @@ def is_single(value: object) -> bool:
 
 
 def shown(value: object) -> str:
-    """The value for a message, abbreviated where it is long."""
+    """The value for a message, in one line, abbreviated where it is long."""
     try:
         text = repr(value) if not isinstance(value, int) or abs(value) < 10**40 else "an integer"
     except Exception as error:  # of a class of the caller's
         text = f"a {type(value).__name__} ({type(error).__name__} in its repr)"
     if text == "an integer":
         return f"an integer of {int(value).bit_length()} bits"  # type: ignore[call-overload]
+    text = " ".join(line.strip() for line in text.splitlines())
     return text if len(text) <= 200 else f"{text[:150]} ... {text[-30:]}"
 
 
