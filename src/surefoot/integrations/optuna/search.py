@@ -137,6 +137,11 @@ class Search:
         """Number of objectives of a study, with the further ones."""
         return len(study.directions) + len(self.problem.objectives)
 
+    def _signs(self, study: Study) -> list[float]:
+        """1 for each objective that is maximised, -1 for the others, the further ones last."""
+        further = self.problem.objectives.values()
+        return [*signs_of(study), *(one.direction for one in further)]
+
     def _warn_of_unknown(self, study: Study, guessed: set[str]) -> None:
         """Say which guessed parameters no trial has, as is known once one has been sampled."""
         known = [trial.params for trial in study.get_trials(deepcopy=False) if trial.params]
@@ -170,7 +175,7 @@ class Search:
         """
         known, further = self.problem, self.problem.objectives
         names = [*names_of(len(study.directions)), *further]
-        signs = [*signs_of(study), *(one.direction for one in further.values())]
+        signs = self._signs(study)
         limits = {name: one for name, one in known.outcomes.items() if name not in further}
         space: Any = encoding.box
         if known.risk is not None and self.environment is not None:
@@ -218,7 +223,7 @@ class Search:
         optimizer = Optimizer(problem, method, seed=seed)
         for folder in self.fits:
             optimizer.keep_fits(FitFiles(folder))
-        every = [*signs_of(study), *(one.direction for one in self.problem.objectives.values())]
+        every = self._signs(study)
         signs = [every[index] for index in objectives]
         return StudyTracker(
             study, encoding, optimizer, signs, self.environment, self.device, self.log
