@@ -43,7 +43,7 @@ def belief_model(belief: Belief) -> Any:
             observation_noise: bool | Tensor = False,
             posterior_transform: Callable[[Any], Any] | None = None,
         ) -> Any:
-            mean, covariance = belief.joint(X)
+            mean, covariance = belief.posterior.joint(X)
             jitter = 1e-8 * belief.posterior.scale**2 * torch.eye(X.shape[-2], dtype=X.dtype)
             noise = belief.outcome.noise.variance if observation_noise is True else 0.0
             total = covariance + jitter + noise * torch.eye(X.shape[-2], dtype=X.dtype)
@@ -101,8 +101,8 @@ class Chebyshev:
 
     def choose(self, belief: Belief, among: Any, state: PolicyState) -> Any:
         share = float(torch.rand((), generator=state.generator))
-        bounds = [belief.posterior, belief.outcomes["cost"].posterior]
-        means = torch.stack([one.mean(belief.sites) for one in bounds])
+        bounds = [belief.posterior, belief.constraints.outcomes["cost"].posterior]
+        means = torch.stack([one.mean(belief.candidates.sites) for one in bounds])
         low, span = means.amin(-1), means.amax(-1) - means.amin(-1)
 
         def score(x: Tensor) -> Tensor:
@@ -112,7 +112,7 @@ class Chebyshev:
             first, second = share * scaled[0], (1.0 - share) * scaled[1]
             return torch.minimum(first, second) + 0.05 * (first + second)
 
-        return maximise(score, belief, state.generator, among)
+        return maximise(score, belief.candidates, state.generator, among)
 
 
 @pytest.mark.long
@@ -136,7 +136,7 @@ def test_two_objectives_with_a_policy_of_ones_own(tmp_path: Any) -> None:
     assert float((late - along).abs().mean()) < 0.12  # the front is the diagonal
     assert float(along.min()) < 0.35
     assert float(along.max()) > 0.65
-    cost = optimizer.belief().outcomes["cost"]
+    cost = optimizer.belief().constraints.outcomes["cost"]
     goal = cost.transform.inverse(cost.posterior.mean(late))
     torch.testing.assert_close(goal, -(late - 0.8).square().sum(-1), atol=0.05, rtol=0.0)
 
@@ -195,14 +195,20 @@ class CheapFirst:
         """Accept designs beside two fidelities."""
 
     def choose(self, belief: Belief, among: Any, state: PolicyState) -> Any:
-        belief = belief.represented
-        best = maximise(lambda x: belief.bound(x, belief.width), belief, state.generator, among)
+        best = maximise(
+            lambda x: belief.candidates.bound(x, belief.band.width),
+            belief.candidates,
+            state.generator,
+            among,
+        )
         x = best.design.unsqueeze(0)
-        points = belief.space.inputs(x, belief.z)  # at each fidelity, the full one last
-        covariance = belief.joint(points).covariance
+        points = belief.space.inputs(x, belief.candidates.z)  # at each fidelity, the full one last
+        covariance = belief.posterior.joint(points).covariance
         noise = belief.outcome.fitted.noise
         gain = covariance[:, -1].square() / (covariance.diagonal() + noise) / self.cost
-        return belief.space.location(best.design, best.design_arm, belief.z[int(gain.argmax())])
+        return belief.space.location(
+            best.design, best.design_arm, belief.candidates.z[int(gain.argmax())]
+        )
 
 
 @pytest.mark.slow

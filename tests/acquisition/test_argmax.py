@@ -16,10 +16,11 @@ def test_a_maximum_at_a_measured_point_is_that_point() -> None:
     optimizer = sf.algorithms.robust_ucb(box)
     points = box.sample(20, generator)
     optimizer.tell_all(points, -(points[:, 0].square()))
-    belief = optimizer.belief()
-    target = belief.designs[belief.mean(belief.designs).argmin()]  # no start of the search
+    candidates = optimizer.belief().candidates
+    designs = candidates.designs
+    target = designs[candidates.mean(designs).argmin()]  # no start of the search
 
-    found = maximise(lambda x: -((x - target) / box.span).abs().sum(-1), belief, generator)
+    found = maximise(lambda x: -((x - target) / box.span).abs().sum(-1), candidates, generator)
 
     assert torch.equal(found.design, target)
 
@@ -31,11 +32,13 @@ def test_a_maximum_beside_a_measured_point_is_kept() -> None:
     optimizer = sf.algorithms.robust_ucb(box)
     points = box.sample(20, generator)
     optimizer.tell_all(points, -(points[:, 0].square()))
-    target = optimizer.belief().designs[0] + 1e-5
+    target = optimizer.belief().candidates.designs[0] + 1e-5
 
-    found = maximise(lambda x: -(x - target).square().sum(-1), optimizer.belief(), generator)
+    found = maximise(
+        lambda x: -(x - target).square().sum(-1), optimizer.belief().candidates, generator
+    )
 
-    assert not torch.equal(found.design, optimizer.belief().designs[0])
+    assert not torch.equal(found.design, optimizer.belief().candidates.designs[0])
     torch.testing.assert_close(found.design, target, rtol=0.0, atol=1e-6)
 
 
@@ -57,7 +60,7 @@ def test_a_score_that_is_infinite_everywhere_has_a_maximum(box: sf.Box, value: f
     run.tell(box.sample(1, torch.Generator().manual_seed(0))[0], 1.0)
     found = maximise(
         lambda points: torch.full((len(points),), value, dtype=torch.float64),
-        run.belief(),
+        run.belief().candidates,
         torch.Generator().manual_seed(0),
     )
     assert bool(box.contains(found.design))

@@ -1,5 +1,6 @@
 """The largest bound of all arms is found without the bounds of most of them."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -33,16 +34,16 @@ def run(number: int, storage: Any, **parts: Any) -> sf.Optimizer:
 def test_the_best_arm_is_the_best_of_all(number: int, storage: Any) -> None:
     belief = run(number, storage, ridge=0.1).belief()
     tolerance = 1e-9 if storage is MEMORY else 1e-4
-    for width in (0.0, 0.3, 1.0, 3.0, belief.width):
-        narrow = belief.of_width(width)
-        bound = UpperConfidenceBound()(narrow, torch.Generator())
+    for width in (0.0, 0.3, 1.0, 3.0, belief.band.width):
+        narrow = replace(belief, band=belief.band.of_width(width))
+        bound = UpperConfidenceBound()(narrow.candidates, torch.Generator())
         assert isinstance(bound, ArmBound)
-        every = narrow.bound(POINTS, width)
+        every = narrow.candidates.bound(POINTS, width)
         best = bound.best(None).arm
         assert float(every[best]) == pytest.approx(float(every.max()), abs=tolerance)
         assert bool((bound.ceiling >= every - tolerance).all())
         some = torch.tensor([0, 3, 699, best])
-        ends, all_ends = bound.ends(some), narrow.ends(POINTS)
+        ends, all_ends = bound.ends(some), narrow.band.ends(POINTS)
         for ours, expected in zip(ends, all_ends, strict=True):
             torch.testing.assert_close(ours, expected[some], rtol=0.0, atol=tolerance)
         among = [belief.space.location(POINTS[arm], arm) for arm in (5, 7, 11)]
@@ -52,4 +53,4 @@ def test_the_best_arm_is_the_best_of_all(number: int, storage: Any) -> None:
 
 def test_bounds_that_are_not_those_of_the_theorem_are_found_at_all_arms() -> None:
     belief = run(3, MEMORY, ridge=0.1, scale=0.5).belief()
-    assert not isinstance(UpperConfidenceBound()(belief, torch.Generator()), ArmBound)
+    assert not isinstance(UpperConfidenceBound()(belief.candidates, torch.Generator()), ArmBound)

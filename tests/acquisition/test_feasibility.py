@@ -22,8 +22,8 @@ def chances(look: bool) -> torch.Tensor:
             optimizer.tell(query, float(torch.sin(9.0 * query.point).sum()))
         if look and step > 0:
             optimizer.recommend()
-    assert not optimizer.belief().feasible.is_certain
-    return optimizer.belief().feasible(optimizer.space.points)
+    assert not optimizer.belief().candidates.feasible.is_certain
+    return optimizer.belief().candidates.feasible(optimizer.space.points)
 
 
 def test_looking_leaves_every_bit_as_it_is() -> None:

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import surefoot as sf
+from surefoot.beliefs import gains
 
 LIMITED = {"c": sf.Constraint(maximum=0.0)}
 
@@ -64,12 +65,12 @@ def test_a_limit_that_is_met_without_spread_holds(value):
 @pytest.mark.long
 def test_the_search_for_a_first_feasible_point_ends_with_it():
     optimizer = _optimizer(lambda x: 4.0 if x > 0.05 else -2.0, number=10)
-    assert optimizer.belief().seeks_feasibility
+    assert optimizer.belief().candidates.seeks_feasibility
     for _ in range(8):
         query = optimizer.ask()
         x = float(query.point)
         optimizer.tell(query, x, outcomes={"c": 4.0 if x > 0.05 else -2.0})
-    assert not optimizer.belief().seeks_feasibility
+    assert not optimizer.belief().candidates.seeks_feasibility
     assert float(optimizer.recommend().point) <= 0.05
 
 
@@ -82,7 +83,7 @@ def test_the_search_for_a_first_feasible_point_leaves_alone_what_fails():
         optimizer.tell([x, 1.0, 0.0], x, outcomes={"c": memory})
     for x in (0.3, 0.8):
         optimizer.forget(optimizer.expect([x, 0.0, 1.0]), failed=True)
-    assert optimizer.belief().seeks_feasibility
+    assert optimizer.belief().candidates.seeks_feasibility
     assert optimizer.shared_failures.found
     x, *category = optimizer.ask().point.tolist()
     assert category == [1.0, 0.0]
@@ -101,4 +102,4 @@ def test_one_value_that_holds_against_the_model_is_neither_believed_nor_dismisse
 @pytest.mark.slow
 def test_nothing_is_said_of_gains_over_a_point_that_violates_its_limits():
     belief = _optimizer(lambda x: 5.0, number=10).belief()
-    assert bool(belief.largest_gains([0.5]).isposinf().all())
+    assert bool(gains.largest(belief, [0.5]).isposinf().all())

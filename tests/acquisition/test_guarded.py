@@ -96,7 +96,7 @@ def test_regret_is_bounded_by_what_is_measured(name: str) -> None:
     for error in noise(20):
         query = optimizer.ask()
         optimizer.forget(query, failed=False)
-        bounds = optimizer.belief().represented.bounds(torch.from_numpy(LINE))
+        bounds = optimizer.belief().candidates.bounds(torch.from_numpy(LINE))
         low, high = bounds.lower.numpy(), bounds.upper.numpy()
         x = int(np.abs(LINE - query.point.numpy()).argmin())
         z = int(np.abs(LOAD - query.environment.numpy()).argmin())
@@ -156,7 +156,7 @@ def test_bounds_of_least_squares_are_those_of_a_run_with_it() -> None:
     for arm, error in zip(played(UpperConfidenceBound(), 2.0), 30.0 * noise(25) ** 3, strict=True):
         for optimizer in (robust, other):
             optimizer.tell(arm, float(np.sin(6.0 * LINE[arm, 0]) + error))
-        ends, expected = bounds(robust.belief()).ends(points), other.belief().ends(points)
+        ends, expected = bounds(robust.belief()).band.ends(points), other.belief().band.ends(points)
         torch.testing.assert_close(torch.stack([*ends[1:]]), torch.stack([*expected[1:]]))
         query = robust.ask()
         limit = MOMENT.bound**0.5
@@ -185,6 +185,6 @@ def test_in_a_box_a_point_is_certified_too() -> None:
     for error in noise(6):
         query = optimizer.ask()
         optimizer.forget(query, failed=False)
-        _, lower, upper = optimizer.belief().ends(torch.cat([query.point[None], grid]))
+        _, lower, upper = optimizer.belief().band.ends(torch.cat([query.point[None], grid]))
         assert upper.max() - lower[0] <= 5.0 * (upper[0] - lower[0]) + 1e-6
         optimizer.tell(query.point, float(torch.sin(6.0 * query.point) + error))

@@ -80,7 +80,9 @@ def test_the_weight_fades_where_what_is_far_is_better(rewards, least, most) -> N
     rule = NearGuess(Guess({0: 0.2}), UpperConfidenceBound())
     x = torch.tensor([[0.2], [0.8]], dtype=torch.float64)
     generator = torch.Generator().manual_seed(0)
-    more = rule(belief, generator)(x) - UpperConfidenceBound()(belief, generator)(x)
+    more = rule(belief.candidates, generator)(x) - UpperConfidenceBound()(
+        belief.candidates, generator
+    )(x)
     assert float(more[0]) == 0.0
     whole = rule.guess.log_density(x, belief.space.design)[1] * belief.posterior.scale
     assert least - 1e-9 <= float(more[1] / whole) <= most + 1e-9

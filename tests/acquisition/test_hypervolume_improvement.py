@@ -71,7 +71,7 @@ def test_the_reference_point_is_now_and_then_beyond_all_that_was_measured() -> N
     optimizer = run_on(sf.Box([0.0], [1.0]), x)
     optimizer.tell_all([[0.9], [0.9]], [-9.0, -9.0], outcomes=[{"cost": 9.0}] * 2)
     belief, generator = optimizer.belief(), torch.Generator().manual_seed(0)
-    fronts = [_Front.of(belief, 4, generator) for _ in range(16)]
+    fronts = [_Front.of(belief.candidates, 4, generator) for _ in range(16)]
     beyond = [bool((one.reference < one.means.amin(0)).all()) for one in fronts]
     assert 4 < sum(beyond) < 12
 
@@ -85,7 +85,9 @@ def test_the_score_tells_points_apart_where_no_drawn_function_improves(seed: int
     )
     costs = [{"cost": one} for one in x.tolist()]
     optimizer.tell_all(x[:, None], (-x).tolist(), outcomes=costs)  # all but x = 0 is dominated
-    score = HypervolumeImprovement(scale=0.0)(optimizer.belief(), torch.Generator().manual_seed(0))
+    score = HypervolumeImprovement(scale=0.0)(
+        optimizer.belief().candidates, torch.Generator().manual_seed(0)
+    )
     with torch.no_grad():
         scores = score(torch.linspace(0.05, 0.95, 10, dtype=torch.float64)[:, None])
     assert bool((scores.diff() < 0.0).all())
@@ -104,7 +106,9 @@ def test_a_search_that_is_content_looks_where_the_deviation_promises_much_more()
     is_far, points = [], []
     for seed in range(8):
         generator = torch.Generator().manual_seed(seed)
-        is_far.append(_Front.of(belief, policy.directions, generator.clone_state()).is_far)
+        is_far.append(
+            _Front.of(belief.candidates, policy.directions, generator.clone_state()).is_far
+        )
         points.append(float(policy.choose(belief, None, PolicyState(generator)).design))
     close = [point for point, far in zip(points, is_far, strict=True) if not far]
     assert 2 <= len(close) <= 6
@@ -138,9 +142,9 @@ def test_after_many_measurements_all_of_the_deviation_counts_in_some_rounds(
     x = torch.linspace(0.0, 1.0, number // 2, dtype=torch.float64).repeat(2)
     belief, first, each = run_on(sf.Box([0.0], [1.0]), x).belief(), set(), []
 
-    def best(self: object, front: object, belief: object, scale: float, *others: object) -> Any:
+    def best(self: object, front: object, candidates: object, scale: float, *others: object) -> Any:
         each.append(scale)
-        return belief.space.locate([0.5]), 0.0  # type: ignore[attr-defined]
+        return candidates.space.locate([0.5]), 0.0  # type: ignore[attr-defined]
 
     monkeypatch.setattr(HypervolumeImprovement, "_best", best)
     for seed in range(20):  # all alike with a probability of 2e-6
@@ -178,8 +182,8 @@ def test_arms_are_chosen_from() -> None:
 def test_the_belief_of_a_further_objective_is_a_goal() -> None:
     x = torch.linspace(0.0, 1.0, 8, dtype=torch.float64)
     belief = run_on(sf.Box([0.0], [1.0]), x).belief()
-    assert len(belief.objectives) == 2
-    value, lower, upper = belief.of_outcome("cost").predict([[0.5]])
+    assert len(belief.candidates.objectives) == 2
+    value, lower, upper = belief.of(outcome="cost").predict([[0.5]])
     assert lower <= value <= upper
     assert float(value) == pytest.approx(-0.5, abs=0.05)
 
@@ -189,7 +193,7 @@ def test_a_given_kernel_is_not_that_of_further_objectives() -> None:
     kernel = sf.kernels.squared_exponential(0.2)
     optimizer = sf.Optimizer(sf.Problem(sf.Box([0.0], [1.0]), outcomes=COST), sf.Method(kernel))
     optimizer.tell_all(x[:, None], x.tolist(), outcomes=[{"cost": 1e6 * one} for one in x.tolist()])
-    assert float(optimizer.belief().of_outcome("cost").mean(x[4:5, None])) < -1e5
+    assert float(optimizer.belief().of(outcome="cost").candidates.mean(x[4:5, None])) < -1e5
 
 
 def test_wrong_arguments_and_spaces() -> None:
@@ -225,8 +229,8 @@ def test_objectives_have_another_prior_in_a_third_of_the_rounds() -> None:
     costs = [{"cost": one} for one in planes.tolist()]
     optimizer.tell_all(points, (-bowls).tolist(), outcomes=costs)
     belief, generator = optimizer.belief(), torch.Generator().manual_seed(0)
-    first, second = belief.objectives
-    fronts = [_Front.of(belief, 4, generator).objectives for _ in range(90)]
+    first, second = belief.candidates.objectives
+    fronts = [_Front.of(belief.candidates, 4, generator).objectives for _ in range(90)]
     others = [one[0] is not first for one in fronts]
     assert 8 < sum(others) < 55  # of a binomial law, but for 1e-6
     assert all(one[0] in (first, first.alternative) and one[1] is second for one in fronts)

@@ -33,7 +33,7 @@ def test_the_bound_is_that_of_the_mixture_over_samples_one_by_one():
     """Without microscale variation, which intervals allow for."""
     optimizer = fitted()
     belief = optimizer.belief()
-    found = UpperConfidenceBound(integrated=True)(belief, RNG)(NEW)
+    found = UpperConfidenceBound(integrated=True)(belief.candidates, RNG)(NEW)
     mixture = belief.outcome.uncertainty
     unit = (NEW - BOX.lower) / BOX.span
     given = [mode.given(*sample).at(unit) for mode, sample in mixture._samples]
@@ -41,10 +41,10 @@ def test_the_bound_is_that_of_the_mixture_over_samples_one_by_one():
     second = torch.stack([one.variance + one.mean.square() for one in given])
     number = len(optimizer.history)
     variance = (second.mean(0) - means.mean(0).square()) * (number + 1.0) / (number - 1.0)
-    fit, width = belief.hyperparameters, optimizer.width
+    fit, width = belief.outcome.fitted, optimizer.width
     expected = fit.center + fit.scale * (means.mean(0) + width * variance.sqrt())
     torch.testing.assert_close(found, expected)
-    assert not torch.allclose(found, UpperConfidenceBound()(belief, RNG)(NEW), atol=1e-2)
+    assert not torch.allclose(found, UpperConfidenceBound()(belief.candidates, RNG)(NEW), atol=1e-2)
 
 
 @pytest.mark.slow
@@ -72,7 +72,8 @@ def test_pending_pulls_count_as_rewards_that_are_the_means_of_each_process():
     belief = fitted().belief()
     mixture = belief.outcome.uncertainty.smooth
     pulls = [Pull(NEW[0], None, 1), Pull(NEW[1], None, 3), Pull(NEW[0], None, 1)]
-    pending = belief.integrated(mixture).with_pending(pulls).band.predictive
+    band = replace(belief.band, uncertainty=mixture)
+    pending = band.with_pending(pulls).predictive
     means, variances = [], []
     unit = (NEW - BOX.lower) / BOX.span
     rows = [0, 1, 1, 1, 0]
@@ -90,10 +91,10 @@ def test_pending_pulls_count_as_rewards_that_are_the_means_of_each_process():
         variances.append(given.variance)
     spread = torch.stack(means).var(0, correction=0) + torch.stack(variances).mean(0)
     mean, deviation = pending.mean_and_deviation(NEW)
-    torch.testing.assert_close(mean, belief.integrated(mixture).band.predictive.mean(NEW))
+    torch.testing.assert_close(mean, band.predictive.mean(NEW))
     expected = mixture.frame.scale * (mixture.modes[0].inflation * spread).sqrt()
     torch.testing.assert_close(deviation, expected)
-    before = belief.integrated(mixture).band.predictive.mean_and_deviation(NEW)[1]
+    before = band.predictive.mean_and_deviation(NEW)[1]
     assert bool((deviation[:2] < 0.9 * before[:2]).all())
     torch.testing.assert_close(pending.of_rewards.mean_and_deviation(NEW)[1], before)
 
@@ -102,7 +103,9 @@ def test_pending_pulls_count_as_rewards_that_are_the_means_of_each_process():
 def test_beyond_150_rewards_the_hyperparameters_are_taken_as_known():
     for number, same in ((150, False), (151, True)):
         belief = fitted(number).belief()
-        bounds = [UpperConfidenceBound(integrated=on)(belief, RNG)(NEW) for on in (True, False)]
+        bounds = [
+            UpperConfidenceBound(integrated=on)(belief.candidates, RNG)(NEW) for on in (True, False)
+        ]
         assert torch.equal(*bounds) == same
 
 
@@ -111,7 +114,9 @@ def test_a_given_kernel_has_nothing_to_integrate_over():
     optimizer = sf.algorithms.gp_ucb(BOX, sf.kernels.squared_exponential(0.5))
     optimizer.tell_all(NEW, torch.tensor([0.0, 1.0, 0.5], dtype=torch.float64))
     belief = optimizer.belief()
-    bounds = [UpperConfidenceBound(integrated=on)(belief, RNG)(NEW) for on in (True, False)]
+    bounds = [
+        UpperConfidenceBound(integrated=on)(belief.candidates, RNG)(NEW) for on in (True, False)
+    ]
     torch.testing.assert_close(*bounds)
 
 
@@ -141,7 +146,7 @@ def test_queries_are_the_same_after_save_and_load(tmp_path):
     optimizer.save(tmp_path / "run")
     loaded = sf.Optimizer.load(tmp_path / "run")
     assert loaded.policy == optimizer.policy
-    assert len(loaded.belief().hyperparameters.others) == 2
+    assert len(loaded.belief().outcome.fitted.others) == 2
     assert torch.equal(optimizer.ask().point, loaded.ask().point)
 
 
@@ -169,8 +174,8 @@ def test_on_arms_the_bound_is_integrated_too():
     mean, deviation = belief.outcome.uncertainty.smooth.process.mean_and_deviation(
         belief.space.points
     )
-    score = UpperConfidenceBound(integrated=True)(belief, RNG)
-    torch.testing.assert_close(score(belief.space.points), mean + belief.width * deviation)
+    score = UpperConfidenceBound(integrated=True)(belief.candidates, RNG)
+    torch.testing.assert_close(score(belief.space.points), mean + belief.band.width * deviation)
 
 
 @pytest.mark.slow

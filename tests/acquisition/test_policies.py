@@ -15,7 +15,7 @@ from surefoot.acquisition import (
     UpperConfidenceBound,
     maximise,
 )
-from surefoot.beliefs import Belief
+from surefoot.beliefs import Belief, Candidates
 from surefoot.spaces.locations import Location
 
 LINE = np.linspace(0.0, 1.0, 8)[:, None]
@@ -41,15 +41,15 @@ class Greedy:
     def choose(
         self, belief: Belief, among: Sequence[Location] | None, state: PolicyState
     ) -> Location:
-        belief = belief.sampled(16, state.generator)
-        best = maximise(belief.mean, belief, state.generator, among)
+        candidates = Candidates.sampled(belief, 16, state.generator)
+        best = maximise(candidates.mean, candidates, state.generator, among)
         if not isinstance(belief.space, sf.Joint):
             return best
-        return belief.space.location(best.design, best.design_arm, belief.z[0])
+        return belief.space.location(best.design, best.design_arm, candidates.z[0])
 
 
-def bold(belief: Belief, generator: torch.Generator):
-    return lambda x: belief.bound(x, 4.0)
+def bold(candidates: Candidates, generator: torch.Generator):
+    return lambda x: candidates.bound(x, 4.0)
 
 
 def build(space: sf.Arms | sf.Box | sf.Joint, policy: object, risk: object = None) -> sf.Optimizer:
@@ -78,11 +78,11 @@ def test_a_class_with_check_and_choose_is_a_policy(name: str) -> None:
     assert isinstance(Greedy(), Policy)
     optimizer = build(SPACES[name], Greedy())
     drive(optimizer, 5)
-    belief = optimizer._searching().sampled(16, optimizer._generator)
+    belief = optimizer._searching()
     chosen = optimizer.policy.choose(belief, None, optimizer._state)
     design = belief.space.design
     grid = design.points if isinstance(design, sf.Arms) else torch.linspace(0, 1, 50)[:, None]
-    values = belief.mean(torch.cat([chosen.design.unsqueeze(0), grid.double()]))
+    values = belief.candidates.mean(torch.cat([chosen.design.unsqueeze(0), grid.double()]))
     assert float(values[0]) >= float(values.max()) - 1e-6
     listed = [2, 5] if isinstance(design, sf.Arms) else [[0.2], [0.7]]
     allowed = [design.locate(one).design.tolist() for one in listed]
@@ -208,7 +208,7 @@ def test_a_choice_that_is_not_of_the_space_is_refused(choose, message: str) -> N
 def test_what_a_score_returns_is_checked(name: str, score, message: str) -> None:
     kernel = sf.kernels.squared_exponential(0.2)
     optimizer = sf.Optimizer(
-        SPACES[name], sf.Method(kernel, policy=lambda belief, generator: score)
+        SPACES[name], sf.Method(kernel, policy=lambda candidates, generator: score)
     )
     optimizer.tell(LINE[0], 1.0)
     with pytest.raises(sf.InvalidInput, match=message):

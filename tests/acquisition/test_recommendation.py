@@ -63,7 +63,7 @@ def hill(at: torch.Tensor) -> float:
 def check_best_by_what_is_reported(optimizer: sf.Optimizer, points: torch.Tensor) -> None:
     """No measured point has a better reported value than the recommended one."""
     best, belief = optimizer.recommend(), optimizer.belief()
-    assured = belief.is_assured(points)
+    assured = belief.candidates.is_assured(points)
     values = belief.predict(points[assured])[0]
     assert best.value == pytest.approx(float(belief.predict(best.point[None])[0]), rel=1e-9)
     if best.feasibility >= 0.95:
@@ -142,16 +142,18 @@ def test_equal_values_with_errors_have_an_interval_of_their_size() -> None:
 )
 def test_of_designs_none_of_which_is_assured_the_most_probable_as_reported(search, reported, best):
     belief = SimpleNamespace(
-        represented=SimpleNamespace(
-            log_feasibility=lambda _: torch.tensor(search).double().log(),
-            over_environment=lambda distance, x: distance(x),
-            constraints=SimpleNamespace(shortfall=lambda x: 5.0 - x[:, 0]),
-        ),
         feasibility=lambda _: torch.tensor(reported),
-        reported=SimpleNamespace(mean=lambda x: x[:, 0]),
+        constraints=SimpleNamespace(shortfall=lambda x: 5.0 - x[:, 0]),
+        predictions=SimpleNamespace(belief=SimpleNamespace()),
+    )
+    candidates = SimpleNamespace(
+        belief=belief,
+        log_feasibility=lambda _: torch.tensor(search).double().log(),
+        over_environment=lambda distance, x: distance(x),
+        of=lambda _: SimpleNamespace(mean=lambda x: x[:, 0]),
     )
     designs = torch.arange(3.0, dtype=torch.float64)[:, None]
-    assert float(_most_probable(belief, designs)) == best
+    assert float(_most_probable(candidates, designs)) == best
 
 
 @pytest.mark.parametrize("unit", [2.0**-40, 1.0, 2.0**40])

@@ -32,7 +32,9 @@ def test_noisy_expected_improvement_is_that_of_joint_draws() -> None:
     belief, pulled, rewards = measured()
     points = np.array([[0.05], [0.2], [0.35], [0.9], [1.0]])
     with torch.no_grad():
-        score = NoisyExpectedImprovement(samples=40_000)(belief, rng())(torch.from_numpy(points))
+        score = NoisyExpectedImprovement(samples=40_000)(belief.candidates, rng())(
+            torch.from_numpy(points)
+        )
     expected = []
     for point in points:
         joint = np.concatenate([pulled, point[None, :]])
@@ -46,7 +48,7 @@ def test_noisy_expected_improvement_is_that_of_joint_draws() -> None:
 def test_noisy_expected_improvement_has_a_gradient_where_improvement_is_hopeless() -> None:
     belief, _, _ = measured()
     points = torch.tensor([[0.6], [0.75]], dtype=torch.float64, requires_grad=True)
-    score = NoisyExpectedImprovement(samples=8)(belief, rng())(points)
+    score = NoisyExpectedImprovement(samples=8)(belief.candidates, rng())(points)
     (slope,) = torch.autograd.grad(score.sum(), points)
     assert bool(torch.isfinite(slope).all())
     assert bool((slope.abs() > 1e-6).all())
@@ -55,6 +57,6 @@ def test_noisy_expected_improvement_has_a_gradient_where_improvement_is_hopeless
 def test_upper_confidence_bound_is_mean_and_width_deviations() -> None:
     belief, pulled, rewards = measured()
     points = np.linspace(0, 1, 7)[:, None]
-    score = UpperConfidenceBound()(belief, rng())(torch.from_numpy(points))
+    score = UpperConfidenceBound()(belief.candidates, rng())(torch.from_numpy(points))
     mean, variance = gaussian_process.exact(FORMULA, pulled, rewards, RIDGE, points)
-    np.testing.assert_allclose(score, mean + belief.width * np.sqrt(variance), rtol=1e-6)
+    np.testing.assert_allclose(score, mean + belief.band.width * np.sqrt(variance), rtol=1e-6)

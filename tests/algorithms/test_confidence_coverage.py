@@ -85,7 +85,7 @@ def is_covered(problem: ArmProblem, optimizer: sf.Optimizer, seed: int) -> bool:
         query = optimizer.ask()
         assert query.arm is not None
         optimizer.tell(query, problem.measure(query.arm, generator))
-        _, lower, upper = optimizer.belief().ends(optimizer.space.points)
+        _, lower, upper = optimizer.belief().band.ends(optimizer.space.points)
         outside = torch.maximum(lower - problem.values, problem.values - upper)
         if bool((outside > 1e-9).any()):
             return False

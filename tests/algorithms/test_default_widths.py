@@ -79,9 +79,9 @@ def test_a_choice_that_is_certified_is_that_of_the_heuristic():
     guarded.tell(15, 0.0), alone.tell(15, 0.0)
     for round_ in range(12):
         belief = guarded.belief()
-        narrow = belief.of_width(min(belief.width, srinivas()(belief.outcome.progress)))
+        width = min(belief.band.width, srinivas()(belief.outcome.progress))
         arm = guarded.ask().arm
-        assert arm == int(narrow.band.bound(points, 1.0).argmax())
+        assert arm == int(belief.band.of_width(width).bound(points, 1.0).argmax())
         query = alone.ask()
         differ += arm != query.arm
         alone.forget(query, failed=False)

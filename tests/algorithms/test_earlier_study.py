@@ -72,7 +72,7 @@ def error(optimizer: sf.Optimizer) -> float:
 
 
 def trend(optimizer: sf.Optimizer) -> Trend:
-    return optimizer.belief().hyperparameters.trend
+    return optimizer.belief().outcome.fitted.trend
 
 
 @pytest.mark.slow
@@ -114,11 +114,11 @@ def test_the_trend_is_in_mean_draws_residuals_and_gradients(tmp_path: Path) -> N
     belief, at = optimizer.belief(), PLANE.sample(6, torch.Generator().manual_seed(4))
     posterior = belief.posterior
     mean = posterior.mean(at)
-    assert torch.allclose(belief.joint(at).mean, mean)
+    assert torch.allclose(belief.posterior.joint(at).mean, mean)
     assert torch.allclose(posterior.evaluated_mean(posterior.evaluate(at)), mean)
     drawn = belief.draws(at, 2048)
     assert float((drawn.mean(1) - mean).abs().max()) < 0.1
-    assert float(belief.residuals.abs().median()) < 0.2
+    assert float(belief.outcome.residuals.abs().median()) < 0.2
     x = at[:1].clone().requires_grad_()
     (slope,) = torch.autograd.grad(posterior.mean(x).sum(), x)
     step = torch.tensor([[1e-5, 0.0]], dtype=torch.float64)

@@ -85,10 +85,10 @@ def test_levels_are_as_far_apart_as_their_ranks() -> None:
 
 def test_gains_are_covariances_by_the_formula() -> None:
     optimizer = fitted_to([1.0], [1.0])
-    belief = optimizer.belief().represented
+    belief = optimizer.belief()
     x = torch.tensor([0.5], dtype=torch.float64)
-    points = belief.space.points(x.unsqueeze(0), belief.z)[0]
-    _, covariance = belief.joint(points)
+    points = belief.space.points(x.unsqueeze(0), belief.candidates.z)[0]
+    _, covariance = belief.posterior.joint(points)
     noise = 0.01 * belief.posterior.scale**2
     wanted = [
         float(covariance[i, 2]) ** 2 / (float(covariance[i, i]) + noise) / cost

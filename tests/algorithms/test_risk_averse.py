@@ -166,8 +166,8 @@ def test_the_best_round_can_be_recommended(make: Any) -> None:
     optimizer.tell(optimizer.ask(), 0.5)
     rounds: list[tuple[float, list[float]]] = []
     for number in range(5):
-        query, belief = optimizer.ask(), optimizer.belief().represented
-        lower = float(belief.risks(query.point.unsqueeze(0))[1])
+        query, belief = optimizer.ask(), optimizer.belief()
+        lower = float(belief.candidates.risks(query.point.unsqueeze(0))[1])
         rounds.append((lower, query.point.tolist()))
         optimizer.tell(query, math.sin(3.0 * number))
     assert optimizer.recommend().point.tolist() == max(rounds)[1]

@@ -85,5 +85,5 @@ def test_bounds_of_a_run_are_as_wide_as_is_said() -> None:
     said = float(str(told[0].message).split("+-")[1].split()[0])
     errors = np.random.default_rng(0).standard_normal(10_000)
     optimizer.tell_all([20] * len(errors), 200.0 * (errors - errors.mean()))
-    _, lower, upper = optimizer.belief().ends(ARMS.points[20:21])
+    _, lower, upper = optimizer.belief().band.ends(ARMS.points[20:21])
     assert float(upper - lower) / 2.0 == pytest.approx(said, rel=0.01)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 import surefoot as sf
 from support.optimizers import optimizer_of
-from surefoot.beliefs import Belief
+from surefoot.beliefs import Belief, gains
 from surefoot.hyperparameters import GAUSSIAN, GivenHyperparameters, HyperparameterFit
 from surefoot.types import OBJECTIVE, Measurement
 
@@ -79,7 +79,12 @@ def test_later_measurements_change_it_only_where_it_is_asked_for_anew(name: str)
     known = copy.deepcopy(before)
     optimizer.record(rows(SPACES[name], 8, seed=1))
     optimizer.tell(optimizer.ask(), 50.0)
-    assert len(before.observations) == len(before.weights) == len(before.residuals) == 8
+    assert (
+        len(before.outcome.observations)
+        == len(before.weights)
+        == len(before.outcome.residuals)
+        == 8
+    )
     for one, other in zip(before.predict(LINE), known.predict(LINE), strict=True):
         assert torch.equal(one, other)
     assert not torch.equal(optimizer.belief().predict(LINE)[0], before.predict(LINE)[0])
@@ -106,7 +111,7 @@ def test_conditioned_is_the_belief_of_the_longer_history(name, estimator, featur
     ours = short.belief().conditioned(points, [one.values[OBJECTIVE] for one in measured[9:]])
     expected = long.belief()
     assert torch.equal(ours.observations.rewards, expected.observations.rewards)
-    assert ours.hyperparameters.kernel is short.belief().hyperparameters.kernel
+    assert ours.outcome.fitted.kernel is short.belief().outcome.fitted.kernel
     close(ours.posterior.mean(inputs(space)), expected.posterior.mean(inputs(space)), 1e-5)
     close(ours.posterior.variance(inputs(space)), expected.posterior.variance(inputs(space)), 1e-5)
     close(ours.weights, expected.weights, 1e-4)
@@ -123,9 +128,9 @@ def test_conditioned_keeps_the_hyperparameters_that_were_fitted() -> None:
     x = torch.stack([one.where for one in more])
     y = torch.tensor([one.values[OBJECTIVE] for one in more], dtype=torch.float64)
     belief = optimizer.belief()
-    ours, fitted = belief.conditioned(x, y), belief.hyperparameters
-    sites = torch.cat([belief.observations.sites[belief.observations.site], x])
-    rewards = torch.cat([belief.observations.rewards, y])
+    ours, fitted = belief.conditioned(x, y), belief.outcome.fitted
+    sites = torch.cat([belief.outcome.observations.sites[belief.outcome.observations.site], x])
+    rewards = torch.cat([belief.outcome.observations.rewards, y])
     new = torch.rand(6, 1, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     with torch.no_grad():
         gram, cross = fitted.kernel(sites).to_dense(), fitted.kernel(new, sites).to_dense()
@@ -133,7 +138,7 @@ def test_conditioned_keeps_the_hyperparameters_that_were_fitted() -> None:
     units = (rewards - fitted.center) / fitted.scale
     mean = fitted.center + fitted.scale * (cross @ torch.linalg.solve(noisy, units))
     close(ours.posterior.mean(new), mean, 1e-6)
-    assert ours.hyperparameters.noise == fitted.noise
+    assert ours.outcome.fitted.noise == fitted.noise
 
 
 @every
@@ -141,12 +146,12 @@ def test_joint_is_mean_and_covariance_of_batches(name: str) -> None:
     optimizer = build(name)
     optimizer.record(rows(SPACES[name], 8))
     belief, points = optimizer.belief(), inputs(SPACES[name], 6)
-    mean, covariance = belief.joint(points)
+    mean, covariance = belief.posterior.joint(points)
     close(mean, belief.posterior.mean(points))
     close(covariance.diagonal(), belief.posterior.variance(points))
     at = belief.posterior.evaluate(points)
     close(covariance, belief.posterior.covariance(at, at))
-    batched = belief.joint(points.reshape(2, 3, -1))
+    batched = belief.posterior.joint(points.reshape(2, 3, -1))
     assert batched.mean.shape == (2, 3)
     assert batched.covariance.shape == (2, 3, 3)
     for index, rows_of in enumerate((slice(0, 3), slice(3, 6))):
@@ -160,7 +165,7 @@ def test_joint_is_differentiable(name: str) -> None:
     optimizer.record(rows(SPACES[name], 8))
     belief = optimizer.belief()
     points = (inputs(SPACES[name], 6) + 0.03).reshape(2, 3, -1).requires_grad_()
-    assert torch.autograd.gradcheck(lambda x: tuple(belief.joint(x)), points)
+    assert torch.autograd.gradcheck(lambda x: tuple(belief.posterior.joint(x)), points)
 
 
 @pytest.mark.parametrize("features", [sf.Exact(), sf.Dictionary(LINE[::5])], ids=["exact", "few"])
@@ -171,7 +176,7 @@ def test_draws_have_the_moments_of_the_joint_posterior(name: str, features: Any)
     optimizer.record(rows(SPACES[name], 8))
     belief, points, number = optimizer.belief(), LINE[[1, 6, 7, 10]], 2000
     draws = belief.draws(points, number, seed=2).T
-    mean, covariance = belief.joint(points)
+    mean, covariance = belief.posterior.joint(points)
     eye = torch.eye(len(points), dtype=torch.float64)
     i, j = torch.triu_indices(len(points), len(points), 1)
     directions = torch.cat([eye, eye[i] + eye[j], eye[i] - eye[j]])
@@ -212,11 +217,11 @@ def told_belief(name: str) -> Belief:
 def test_a_difference_is_that_of_the_joint_posterior(name: str) -> None:
     belief, pair = told_belief(name), LINE[[2, 9]]
     value, lower, upper = map(float, belief.difference(*pair))
-    mean, covariance = belief.joint(pair)
+    mean, covariance = belief.posterior.joint(pair)
     deviation = float(covariance[0, 0] + covariance[1, 1] - 2.0 * covariance[0, 1]) ** 0.5
     assert value == pytest.approx(float(mean[0] - mean[1]), abs=1e-9)
     assert [lower, upper] == pytest.approx(
-        [value - belief.width * deviation, value + belief.width * deviation], abs=1e-9
+        [value - belief.band.width * deviation, value + belief.band.width * deviation], abs=1e-9
     )
     back = [float(end) for end in belief.difference(pair[1], pair[0])]
     assert back == pytest.approx([-value, -upper, -lower], abs=1e-9)
@@ -227,8 +232,8 @@ def test_risks_over_an_environment_have_no_difference_and_no_gains(name: str) ->
     belief = told_belief(name)
     for call in (
         lambda: belief.difference([0.0], [1.0]),
-        lambda: belief.expected_gains([[0.0]], [1.0]),
-        lambda: belief.largest_gains([1.0]),
+        lambda: gains.expected(belief, [[0.0]], [1.0]),
+        lambda: gains.largest(belief, [1.0]),
     ):
         with pytest.raises(sf.InvalidInput, match="environment"):
             call()
@@ -237,15 +242,15 @@ def test_risks_over_an_environment_have_no_difference_and_no_gains(name: str) ->
 @pytest.mark.parametrize("name", ["arms", "box"])
 def test_expected_gains_are_those_of_draws(name: str) -> None:
     belief = told_belief(name)
-    gains = belief.expected_gains(LINE, LINE[3])
+    expected = gains.expected(belief, LINE, LINE[3])
     drawn = belief.draws(LINE, 20_000)
     improvement = (drawn - drawn[3]).clamp_min(0.0)
     error = improvement.std(-1) / 20_000**0.5
-    z = (improvement.mean(-1) - gains).abs() / error
+    z = (improvement.mean(-1) - expected).abs() / error
     often = (improvement > 0.0).double().mean(-1) > 0.05  # so that a mean is nearly normal
     assert int(often.sum()) > 3
     assert bool((z[often] < stats.norm.isf(CHANCE / (2 * len(LINE)))).all())
-    close(improvement.mean(-1), gains, 5e-3)
+    close(improvement.mean(-1), expected, 5e-3)
 
 
 @pytest.mark.parametrize("space", [sf.Arms(LINE * 50.0), sf.Box([0.0], [50.0])])
@@ -254,7 +259,7 @@ def test_the_largest_gains_find_the_best_design(space: Any) -> None:
     kernel = sf.kernels.squared_exponential(10.0)
     optimizer = sf.Optimizer(space, sf.Method(kernel, ridge=1e-6, width=sf.widths.constant(0.0)))
     optimizer.tell_all(LINE * 50.0, 2.0 + torch.sin(6.0 * LINE[:, 0]))
-    shares = optimizer.belief().largest_gains(LINE[0] * 50.0)
+    shares = gains.largest(optimizer.belief(), LINE[0] * 50.0)
     best = float(torch.sin(6.0 * LINE).max()) if isinstance(space, sf.Arms) else 1.0
     assert shares.shape == (1024,)
     assert float(shares.median()) == pytest.approx(best / 2.0, abs=0.02)
@@ -299,8 +304,8 @@ def test_further_measurements_give_the_belief_of_a_copy_that_is_told(name: str) 
     close(ours.feasibility(LINE), expected.feasibility(LINE), 1e-6)
     if name != "sampled":
         close(ours.weights, expected.weights, 1e-5)
-    assert len(optimizer.history) == len(optimizer.belief().observations) == 10
-    assert optimizer.belief().success.is_certain
+    assert len(optimizer.history) == len(optimizer.belief().outcome.observations) == 10
+    assert optimizer.belief().failures.success.is_certain
     assert torch.equal(optimizer._generator.get_state(), state)
 
 
@@ -321,7 +326,7 @@ def test_a_run_that_was_asked_for_beliefs_asks_the_same(name: str) -> None:
         asked.belief().conditioned(inputs(asked.space), [0.0] * 4).predict(LINE)
         queries = quiet.ask(), asked.ask()
         assert torch.equal(queries[0].point, queries[1].point)
-        _ = asked.belief().cross_validation, asked.belief().effects
+        _ = asked.belief().outcome.cross_validation, asked.belief().outcome.effects
 
 
 def test_measurements_that_cannot_be_recorded_are_refused_and_nothing_changes() -> None:
@@ -410,6 +415,6 @@ def test_few_rewards_for_the_fitted_hyperparameters_widen_intervals(number, degr
     for name, kernel in (("fitted", None), ("given", sf.kernels.squared_exponential(0.3))):
         optimizer = sf.algorithms.robust_ucb(sf.Box([0.0], [1.0]), kernel, seed=0)
         optimizer.tell_all(x, torch.sin(6.0 * x[:, 0]))
-        found[name] = optimizer.belief().reported.width
+        found[name] = optimizer.belief().predictions.belief.band.width
     assert found["fitted"] == pytest.approx(stats.t(degrees).ppf(0.975))
     assert found["given"] == pytest.approx(stats.norm.ppf(0.975))

@@ -72,7 +72,7 @@ def expected_in_dictionary(ridge: float) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("ridge", [NOISE**2, 1.0])
 @pytest.mark.parametrize("space", [sf.Arms(GRID), sf.Box([0.0], [1.0])], ids=["arms", "box"])
 def test_the_dual_bounds_are_the_narrowest_of_all_regularisations(space: Any, ridge: float) -> None:
-    _, lower, upper = told(ridge=ridge, space=space).belief().ends(torch.from_numpy(GRID))
+    _, lower, upper = told(ridge=ridge, space=space).belief().band.ends(torch.from_numpy(GRID))
     for ours, theirs in zip((lower, upper), expected(ridge), strict=True):
         agree(ours, theirs)
 
@@ -82,7 +82,7 @@ def test_one_reward_at_a_time_gives_the_same_bounds(ridge: float) -> None:
     optimizer = sf.Optimizer(sf.Arms(GRID), sf.Method(KERNEL, ridge=ridge, width=DUAL))
     for arm, reward in zip(TOLD.tolist(), REWARDS.tolist(), strict=True):
         optimizer.tell(arm, reward)
-    _, lower, upper = optimizer.belief().ends(optimizer.space.points)
+    _, lower, upper = optimizer.belief().band.ends(optimizer.space.points)
     for ours, theirs in zip((lower, upper), expected(ridge), strict=True):
         agree(ours, theirs)
 
@@ -91,7 +91,7 @@ def test_one_reward_at_a_time_gives_the_same_bounds(ridge: float) -> None:
 def test_a_dictionary_is_paid_for_by_what_it_leaves_unexplained(ridge: float) -> None:
     features = sf.Nystrom(sf.Dictionary(torch.from_numpy(INDUCING)))
     optimizer = told(ridge=ridge, features=features)
-    _, lower, upper = optimizer.belief().ends(optimizer.space.points)
+    _, lower, upper = optimizer.belief().band.ends(optimizer.space.points)
     for ours, theirs in zip((lower, upper), expected_in_dictionary(ridge), strict=True):
         agree(ours, theirs)
 
@@ -99,7 +99,7 @@ def test_a_dictionary_is_paid_for_by_what_it_leaves_unexplained(ridge: float) ->
 def test_the_analytic_width_is_that_of_the_regularisation_of_the_model() -> None:
     width = widths.analytic_mixture(NORM, NOISE, DELTA)
     optimizer = told(width)
-    _, lower, upper = optimizer.belief().ends(optimizer.space.points)
+    _, lower, upper = optimizer.belief().band.ends(optimizer.space.points)
     x = GRID[TOLD]
     K, ridge = kernel(x, x), NOISE**2
     radius = reference.squared_radius(K, REWARDS, ridge, NOISE, DELTA) ** 0.5
@@ -143,7 +143,7 @@ class TestUnknownNorm:
             )
             known.tell_all(TOLD.tolist(), rewards)
             points = known.space.points
-            ours, theirs = (one.belief().ends(points) for one in (optimizer, known))
+            ours, theirs = (one.belief().band.ends(points) for one in (optimizer, known))
             torch.testing.assert_close(torch.stack([*ours]), torch.stack([*theirs]))
 
     def test_a_dictionary_certifies_nothing(self) -> None:
@@ -188,8 +188,8 @@ class TestUses:
     def test_pending_queries_narrow_all_bands_alike(self) -> None:
         belief = told().belief()
         points = belief.space.points
-        pending = belief.with_pending([Pull(points[5], 5, 1)])
-        _, before, top = belief.ends(points)
+        pending = belief.band.with_pending([Pull(points[5], 5, 1)])
+        _, before, top = belief.band.ends(points)
         _, lower, upper = pending.ends(points)
         assert bool(((upper - lower) <= (top - before) + 1e-12).all())
         assert float(upper[5] - lower[5]) < 0.9 * float(top[5] - before[5])
@@ -201,17 +201,17 @@ class TestUses:
         optimizer = sf.algorithms.v_ucb(space, two, level=0.4, width=DUAL, ridge=NOISE**2)
         for x, reward in zip(GRID[TOLD], REWARDS, strict=True):
             optimizer.tell(x, float(reward), environment=[0.5])
-        belief = optimizer.belief().represented
-        x = belief.designs
-        ends = belief.ends(belief.space.inputs(x, belief.z))
+        belief = optimizer.belief()
+        x = belief.candidates.designs
+        ends = belief.band.ends(belief.space.inputs(x, belief.candidates.z))
         each = [end.reshape(len(x), -1) for end in ends]
-        for ours, values in zip(belief.risks(x)[1:], each[1:], strict=True):
-            torch.testing.assert_close(ours, belief.risk(values, belief.weights_at(x)))
+        for ours, values in zip(belief.candidates.risks(x)[1:], each[1:], strict=True):
+            torch.testing.assert_close(ours, belief.risk(values, belief.candidates.weights_at(x)))
         z = lacing_value(
             belief, space.design.locate(x[0]), "prob", torch.Generator().manual_seed(0)
         )
-        column = int((belief.z == z).all(-1).nonzero())
-        risks = [float(risk[0]) for risk in belief.risks(x[:1])]
+        column = int((belief.candidates.z == z).all(-1).nonzero())
+        risks = [float(risk[0]) for risk in belief.candidates.risks(x[:1])]
         assert float(each[1][0, column]) <= risks[1]
         assert float(each[2][0, column]) >= risks[2]
 
@@ -222,15 +222,15 @@ class TestUses:
         drawn = torch.stack(
             [belief.band.draw(1.0, generator, belief.outcome.prior)(points) for _ in range(400)]
         )
-        _, lower, upper = belief.ends(points)
+        _, lower, upper = belief.band.ends(points)
         ratio = drawn.std(0) / ((upper - lower) / 2.0)
         assert float(ratio.min()) > 0.8
         assert float(ratio.max()) < 1.2
 
     def test_a_scale_moves_both_ends_towards_the_mean(self) -> None:
-        mean, lower, upper = told().belief().ends(torch.from_numpy(GRID))
+        mean, lower, upper = told().belief().band.ends(torch.from_numpy(GRID))
         half = widths.dual_mixture(NORM, NOISE, DELTA, scale=0.5)
-        at, low, high = told(half).belief().ends(torch.from_numpy(GRID))
+        at, low, high = told(half).belief().band.ends(torch.from_numpy(GRID))
         torch.testing.assert_close(low, at - 0.5 * (mean - lower))
         torch.testing.assert_close(high, at + 0.5 * (upper - mean))
 
@@ -249,7 +249,7 @@ def test_a_saved_run_goes_on_with_the_same_bounds(tmp_path: Any) -> None:
     optimizer = told()
     optimizer.save(tmp_path / "run")
     loaded = sf.Optimizer.load(tmp_path / "run", kernel=KERNEL)
-    before, after = (one.belief().ends(one.space.points) for one in (optimizer, loaded))
+    before, after = (one.belief().band.ends(one.space.points) for one in (optimizer, loaded))
     for ours, theirs in zip(after, before, strict=True):
         torch.testing.assert_close(ours, theirs)
     assert loaded.ask().arm == optimizer.ask().arm
@@ -281,7 +281,7 @@ def test_rewards_with_standard_errors_are_weighted(space: Any, ridge: float, dua
     optimizer = sf.Optimizer(space, sf.Method(KERNEL, ridge=ridge, width=width))
     where = TOLD.tolist() if isinstance(space, sf.Arms) else GRID[TOLD]
     optimizer.tell_all(where, REWARDS, sems=SEMS)
-    _, lower, upper = optimizer.belief().ends(torch.from_numpy(GRID))
+    _, lower, upper = optimizer.belief().band.ends(torch.from_numpy(GRID))
 
     w = ridge / (ridge + SEMS**2)
     R = max(NOISE, ridge**0.5)  # at least that of any w (NOISE^2 + SEMS^2)
@@ -314,15 +314,15 @@ def test_widths_count_standard_errors(width: Any) -> None:
 @pytest.mark.parametrize("width", [DUAL, widths.srinivas()], ids=["intersection", "symmetric"])
 @pytest.mark.parametrize("design", [sf.Arms(GRID), sf.Box([0.0], [1.0])], ids=["arms", "box"])
 def test_bounds_at_a_location_are_those_at_its_point(design: Any, width: Any) -> None:
-    belief = risky(design, width).belief().represented
+    belief = risky(design, width).belief()
     space, z = belief.space, LOAD.points[2]
     for x in GRID[[0, 8, 14]]:
         alone = space.design.locate(x)
-        every = belief.bounds(alone.design.unsqueeze(0))
-        for ours, theirs in zip(belief.bounds_at(alone), every, strict=True):
+        every = belief.candidates.bounds(alone.design.unsqueeze(0))
+        for ours, theirs in zip(belief.candidates.bounds_at(alone), every, strict=True):
             torch.testing.assert_close(ours, theirs)
         pair = space.location(alone.design, alone.arm, z)
-        for ours, theirs in zip(belief.bounds_at(pair), every, strict=True):
+        for ours, theirs in zip(belief.candidates.bounds_at(pair), every, strict=True):
             torch.testing.assert_close(ours, theirs[:, 2:])
 
 

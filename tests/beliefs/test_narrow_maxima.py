@@ -39,7 +39,7 @@ def test_a_narrow_maximum_is_recommended_and_survives_saving(tmp_path: Path) -> 
     assert float((best.point - 0.6).norm()) < 0.05
     assert best.lower < 6.2 < best.upper
     belief = optimizer.belief()
-    assert len(belief.hyperparameters.part) > 0
+    assert len(belief.outcome.fitted.part) > 0
     optimizer.save(tmp_path / "run.safetensors")
     loaded = sf.Optimizer.load(tmp_path / "run.safetensors")
     for one, other in zip(belief.predict(AT), loaded.belief().predict(AT), strict=True):
@@ -60,23 +60,3 @@ def test_the_model_of_botorch_has_it_too() -> None:
     assert torch.equal(again.posterior(AT).mean, mean)
     more = model.condition_on_observations(AT[1:], mean[1:])
     assert bool(more.posterior(AT).mean.isfinite().all())
-
-
-def test_designs_whose_bias_is_asked_for_are_checked() -> None:
-    generator = torch.Generator().manual_seed(0)
-    points = torch.rand(30, 2, dtype=torch.float64, generator=generator)
-    belief = run(points, points.sum(-1)).belief()
-    assert torch.equal(belief.bias_near([[0.5, 0.5]]), belief.bias_near(torch.full((1, 2), 0.5)))
-    for wrong in ([0.5, 0.5], [[0.5]], [[0.1, 0.2, 0.3]], [[0.5, 50.0]], [[0.5, float("nan")]]):
-        with pytest.raises(sf.InvalidInput, match=r"designs|outside"):
-            belief.bias_near(wrong)
-
-
-def test_there_is_no_bias_of_a_design_with_an_environment() -> None:
-    environment = sf.FiniteEnvironment([[0.0], [1.0]], [0.5, 0.5])
-    space = sf.Joint(sf.Box([0.0], [1.0]), environment)
-    optimizer = sf.algorithms.robust_ucb(space, risk=sf.VaR(0.2), seed=0)
-    query = optimizer.ask()
-    optimizer.tell(query, 1.0)
-    with pytest.raises(sf.InvalidInput, match="environment"):
-        optimizer.belief().bias_near([[0.5]])

@@ -70,7 +70,7 @@ def test_bounds_are_those_of_the_formulas(
     count = passes(monkeypatch)
     optimizer = optimizer_of(space, KERNEL, width=width(center), ridge=1.0, **parts)
     optimizer.tell_all(GRID[arms] if where == "box" else arms.tolist(), y)
-    _, lower, upper = optimizer.belief().ends(torch.from_numpy(GRID))
+    _, lower, upper = optimizer.belief().band.ends(torch.from_numpy(GRID))
 
     x, own = GRID[arms], projected if where == "sketch" else kernel
     left = np.zeros(number)
@@ -106,8 +106,8 @@ def told(number: int, factor: float = 1.0, **parts: Any) -> sf.Optimizer:
 
 
 def test_bounds_have_the_unit_of_the_rewards() -> None:
-    ends = told(40).belief().ends(torch.from_numpy(GRID))
-    scaled = told(40, 8.0).belief().ends(torch.from_numpy(GRID))
+    ends = told(40).belief().band.ends(torch.from_numpy(GRID))
+    scaled = told(40, 8.0).belief().band.ends(torch.from_numpy(GRID))
     for one, other in zip(ends, scaled, strict=True):
         np.testing.assert_allclose(8.0 * one, other, rtol=1e-12)
 
@@ -118,18 +118,18 @@ def test_standardised_rewards_have_bounds_in_their_own_units() -> None:
     arms, y = rewards(40)
     optimizer.tell_all(arms.tolist(), 30.0 + y)
     belief = optimizer.belief()
-    units = belief.hyperparameters.units
+    units = belief.outcome.fitted.units
     plain = sf.Optimizer(sf.Arms(GRID), sf.Method(KERNEL, width=width(), ridge=1.0))
     plain.tell_all(arms.tolist(), units.transform(torch.from_numpy(30.0 + y)))
-    expected = plain.belief().ends(plain.space.points)
-    for ours, theirs in zip(belief.ends(optimizer.space.points), expected, strict=True):
+    expected = plain.belief().band.ends(plain.space.points)
+    for ours, theirs in zip(belief.band.ends(optimizer.space.points), expected, strict=True):
         np.testing.assert_allclose(ours, units.center + units.scale * theirs, rtol=1e-9)
 
 
 def test_half_the_scale_is_half_the_distance_from_the_mean() -> None:
     optimizer = told(40)
-    mean, lower, upper = optimizer.belief().ends(optimizer.space.points)
-    half = told(40, scale=0.5).belief().ends(optimizer.space.points)
+    mean, lower, upper = optimizer.belief().band.ends(optimizer.space.points)
+    half = told(40, scale=0.5).belief().band.ends(optimizer.space.points)
     np.testing.assert_allclose(half.mean, mean, rtol=1e-12)
     np.testing.assert_allclose(half.upper - mean, 0.5 * (upper - mean), rtol=1e-12)
     np.testing.assert_allclose(mean - half.lower, 0.5 * (mean - lower), rtol=1e-12)
@@ -139,7 +139,7 @@ def test_pending_queries_narrow_them() -> None:
     belief = told(40).belief()
     points = belief.space.points
     before, after = (
-        one.ends(points) for one in (belief, belief.with_pending([Pull(points[5], 5, 1)]))
+        one.ends(points) for one in (belief.band, belief.band.with_pending([Pull(points[5], 5, 1)]))
     )
     assert bool((after.upper - after.lower <= before.upper - before.lower + 1e-12).all())
     assert after.upper[5] - after.lower[5] < 0.9 * (before.upper[5] - before.lower[5])
@@ -151,7 +151,7 @@ def test_they_have_gradients_in_a_box(number: int) -> None:
     arms, y = rewards(number)
     optimizer.tell_all(GRID[arms], y)
     points = torch.from_numpy(GRID).requires_grad_()
-    optimizer.belief().ends(points).upper.sum().backward()
+    optimizer.belief().band.ends(points).upper.sum().backward()
     assert points.grad is not None
     assert bool(points.grad.isfinite().all())
 
@@ -197,8 +197,8 @@ class TestLimits:
         assert (lower == -limit).any()
         assert (upper == limit).any()
         assert bool(((-limit <= lower) & (lower <= value) & (value <= upper)).all())
-        assert float(belief.ends(torch.from_numpy(GRID)).upper.max()) > limit
-        assert optimizer.ask().arm == int(belief.ends(torch.from_numpy(GRID)).upper.argmax())
+        assert float(belief.band.ends(torch.from_numpy(GRID)).upper.max()) > limit
+        assert optimizer.ask().arm == int(belief.band.ends(torch.from_numpy(GRID)).upper.argmax())
 
     def test_a_norm_that_is_found_limits_nothing(self) -> None:
         bounds = sf.widths.analytic_mixture(None, 1.0)
@@ -206,7 +206,7 @@ class TestLimits:
         optimizer.tell_all([0, 0, 7], [0.5, 0.4, -0.3])
         belief = optimizer.belief()
         _, _, upper = belief.predict(GRID)
-        np.testing.assert_array_equal(upper, belief.ends(torch.from_numpy(GRID)).upper)
+        np.testing.assert_array_equal(upper, belief.band.ends(torch.from_numpy(GRID)).upper)
 
     def test_credible_intervals_are_of_the_prior_and_not_of_them(self) -> None:
         reporting = sf.acquisition.Reporting(interval=sf.acquisition.Credible(0.9999))
@@ -266,7 +266,7 @@ def test_they_hold_in_all_rounds_of_runs_that_they_steer(center: Any) -> None:
         for _ in range(60):
             arm = optimizer.ask().arm
             optimizer.tell(arm, float(f[arm] + generator.standard_t(3) * (VARIANCE / 3) ** 0.5))
-            _, lower, upper = optimizer.belief().ends(optimizer.space.points)
+            _, lower, upper = optimizer.belief().band.ends(optimizer.space.points)
             holds &= bool((lower.numpy() <= f).all() and (f <= upper.numpy()).all())
         failed += not holds
     assert failed <= 5

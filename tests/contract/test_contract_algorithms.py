@@ -167,4 +167,4 @@ def test_what_a_user_passes_may_be_in_the_memory_of_a_cpu() -> None:
     for one in (*belief.predict(POINTS[:3]), belief.draws(POINTS[:3], 2)):
         assert bool(torch.isfinite(one).all())
     optimizer.tell_all(POINTS[:3], [1.0, 2.0, 3.0])
-    assert len(belief.conditioned(POINTS[:2], [1.0, 2.0]).observations) == 6
+    assert len(belief.conditioned(POINTS[:2], [1.0, 2.0]).outcome.observations) == 6

@@ -94,7 +94,7 @@ def check_finite(optimizer: sf.Optimizer) -> None:
         assert found.lower <= found.value <= found.upper
         assert np.isfinite([found.value, found.lower, found.upper]).all()
     assert all(torch.equal(point, points[0]) for point in points)
-    assert optimizer.belief().residuals.shape == optimizer.history.rewards.shape
+    assert optimizer.belief().outcome.residuals.shape == optimizer.history.rewards.shape
     mean, variance = belief(optimizer)
     assert bool(torch.isfinite(mean).all())
     assert bool(torch.isfinite(variance).all())

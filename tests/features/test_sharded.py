@@ -5,6 +5,8 @@ import gc
 import os
 import pickle
 import signal
+import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import (
     BrokenExecutor,
@@ -13,6 +15,7 @@ from concurrent.futures import (
     ProcessPoolExecutor,
     ThreadPoolExecutor,
 )
+from concurrent.futures.thread import _global_shutdown_lock
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -230,7 +233,7 @@ class TestIsRefused:
         parts = sf.spaces.Sharded(2)
         for given in (
             {"policy": sf.acquisition.ThompsonSampling()},
-            {"policy": lambda belief, generator: belief.mean},
+            {"policy": lambda candidates, generator: candidates.mean},
             {"features": sf.Nystrom(sf.PivotedCholesky(16))},
             {"kernel": None},
             {"width": sf.widths.dual_mixture(3.0, 1.0)},
@@ -295,6 +298,25 @@ def test_executors_that_forget_or_break_change_no_choice(features: str) -> None:
     assert _shards(parts).losses == len(made) - 3 > 5
 
 
+def test_a_run_that_is_collected_while_all_executors_are_locked_blocks_none() -> None:
+    """Memory is collected anywhere, as within `submit`."""
+    run = optimizer(sf.spaces.Sharded(1, thread))
+    run.tell(run.ask(), 0.0)
+    run.ask()
+    dropped = [run]
+    del run
+
+    def locked() -> None:
+        with _global_shutdown_lock:
+            dropped.clear()
+            gc.collect()
+
+    collecting = threading.Thread(target=locked, daemon=True)
+    collecting.start()
+    collecting.join(20.0)
+    assert not collecting.is_alive()
+
+
 def test_a_part_is_forgotten_with_its_run() -> None:
     made: list[ThreadPoolExecutor] = []
     storage = sf.spaces.Sharded(2, lambda number: made.append(ThreadPoolExecutor(1)) or made[-1])
@@ -305,8 +327,10 @@ def test_a_part_is_forgotten_with_its_run() -> None:
     assert len(parts) == 2
     del run
     gc.collect()
-    for one in made:
-        one.shutdown()
+    for _ in range(200):
+        if not parts & {*shard_workers._parts}:
+            break
+        time.sleep(0.05)
     assert not parts & {*shard_workers._parts}
 
 

@@ -176,7 +176,7 @@ def unpredictable(**settings: object) -> sf.Optimizer:
 def test_the_best_measured_point_is_recommended_where_a_model_does_not_predict() -> None:
     optimizer = unpredictable()
     history = optimizer.history
-    weights = optimizer.belief().cross_validation.weights
+    weights = optimizer.belief().outcome.cross_validation.weights
     kept = history.rewards.where(weights >= 0.5, -torch.inf)
     found = optimizer.recommend()
     assert found.point.tolist() == drawn(NUMBER, 2)[int(kept.argmax())].tolist()
@@ -229,7 +229,7 @@ def test_arms_are_recommended_by_their_average_reward() -> None:
     optimizer = sf.algorithms.robust_ucb(sf.Arms(drawn(20, 2)), seed=0)
     rewards = torch.special.ndtri(0.01 + 0.98 * drawn(40, seed=5))
     optimizer.tell_all([*range(20), *range(20)], rewards)
-    assert not optimizer.belief().cross_validation.is_predictive
+    assert not optimizer.belief().outcome.cross_validation.is_predictive
     assert bool((optimizer.belief().weights >= 0.5).all())
     assert optimizer.recommend().arm == int(rewards.reshape(2, 20).mean(0).argmax())
 

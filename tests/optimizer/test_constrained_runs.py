@@ -151,7 +151,7 @@ def test_gains_count_with_the_probability_that_constraints_hold(optimizer):
     x = torch.tensor([[0.1], [0.9], [0.3]], dtype=torch.float64)
     values = torch.tensor([3.0, 9.0, 0.5], dtype=torch.float64)
     at_designs = torch.tensor([0.0, 1.0, 1.0, 5.0, 8.0], dtype=torch.float64)  # feasible up to 0.4
-    assert belief.constrained(x, values, at_designs).tolist() == [2.0, 3.0, 0.5]
+    assert belief.candidates.constrained(x, values, at_designs).tolist() == [2.0, 3.0, 0.5]
 
 
 def test_noisy_improvement_is_over_feasible_points(optimizer):
@@ -161,7 +161,7 @@ def test_noisy_improvement_is_over_feasible_points(optimizer):
 
     def score(*chances):
         belief = replace(optimizer.belief(), constraints=probable(*chances))
-        return float(policy(belief, torch.Generator().manual_seed(0))(x))
+        return float(policy(belief.candidates, torch.Generator().manual_seed(0))(x))
 
     everywhere = score(lambda x: torch.ones_like(x[:, 0]))
     assert everywhere == score()
@@ -179,7 +179,7 @@ def test_a_draw_gains_with_the_probability_that_constraints_hold(optimizer, prob
 
     def score(*chances):
         belief = replace(optimizer.belief(), constraints=probable(*chances))
-        return policy(belief, torch.Generator().manual_seed(0))
+        return policy(belief.candidates, torch.Generator().manual_seed(0))
 
     drawn = score()
     best = drawn(torch.tensor([[0.0], [0.2], [0.4]], dtype=torch.float64)).max()
@@ -208,7 +208,7 @@ def test_a_constraint_may_be_any_number(value: object) -> None:
     limits = {"p": sf.Constraint(maximum=np.float32(1.0))}
     optimizer = robust_ucb(sf.Box([0.0], [1.0]), outcomes=limits)
     optimizer.tell([0.3], 1.0, outcomes={"p": value}, worker=np.int64(3))
-    assert optimizer.belief().success.is_certain
+    assert optimizer.belief().failures.success.is_certain
 
 
 @pytest.mark.parametrize("given", [{"p": True}, {"p": 10**400}, {"p": "1"}, [0.5], 0.5])

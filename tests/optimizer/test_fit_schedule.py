@@ -106,7 +106,7 @@ def test_between_fits_the_same_rewards_give_the_same_belief() -> None:
     at_once = robust_ucb(sf.Box([0.0, 0.0], [1.0, 1.0]), initial=4)
     at_once.tell_all(POINTS[:33], REWARDS[:33])
     beliefs = [one.belief() for one in (told(33), at_once)]
-    for left, right in zip(*(one.joint(POINTS) for one in beliefs), strict=True):
+    for left, right in zip(*(one.posterior.joint(POINTS) for one in beliefs), strict=True):
         torch.testing.assert_close(left, right, rtol=1e-12, atol=1e-12)
 
 

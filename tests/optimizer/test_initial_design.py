@@ -29,7 +29,7 @@ def told(rewards: list[float], at_once: bool) -> sf.Optimizer:
 def shown(optimizer: sf.Optimizer) -> list[float]:
     found, points = optimizer.recommend(), torch.linspace(0, 1, 5, dtype=torch.float64)[:, None]
     mean, deviation = optimizer.belief().posterior.mean_and_deviation(points)
-    fitted = optimizer.belief().hyperparameters
+    fitted = optimizer.belief().outcome.fitted
     assert fitted is not None
     ends = [*found.point, found.value, found.lower, found.upper, fitted.noise, fitted.scale]
     return [float(value) for value in (*ends, *mean, *deviation, *optimizer.belief().weights)]

@@ -71,9 +71,9 @@ class TestBelief:
         kernel = sf.kernels.squared_exponential([0.3, 0.3])
         optimizer = sf.Optimizer(sf.Problem(joint, risk=sf.VaR(level)), sf.Method(kernel))
         optimizer.tell([0.5], 1.0, 0.1)
-        belief = optimizer.belief().represented
+        belief = optimizer.belief()
         x = torch.tensor([[0.2], [1.0]], dtype=torch.float64)
-        risk = belief.risk_of(lambda points: points[:, 0] + points[:, 1], x)
+        risk = belief.candidates.risk_of(lambda points: points[:, 0] + points[:, 1], x)
         np.testing.assert_allclose(risk, x[:, 0] * (1.0 + level**2), atol=2e-3)
 
     def test_noise_whose_size_depends_on_the_design(self) -> None:
@@ -162,7 +162,7 @@ class TestBelief:
             optimizer.belief()
         inform(optimizer, 24, spike=0.0)
         assert of_the_space(optimizer.space, optimizer.ask())
-        scales = optimizer.belief().hyperparameters.kernel.base_kernel.lengthscale
+        scales = optimizer.belief().outcome.fitted.kernel.base_kernel.lengthscale
         assert scales.numel() == optimizer.space.seen.dimension
         found = optimizer.recommend()
         assert found.lower <= found.value <= found.upper

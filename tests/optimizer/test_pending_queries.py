@@ -146,5 +146,5 @@ def test_zero_has_no_sign(z: list[float] | None) -> None:
         optimizer.tell([-0.0], 0.0, z)
         plain.tell([0.0], 0.0, None if z is None else [0.0])
     assert len(optimizer.pending) == 0
-    assert len(optimizer.belief().observations.sites) == 1
+    assert len(optimizer.belief().outcome.observations.sites) == 1
     assert torch.equal(optimizer.ask().point, plain.ask().point)

@@ -37,20 +37,22 @@ def test_residuals_of_least_squares_are_those_of_the_hat_matrix() -> None:
     gram = covariance.gram(covariance.squared_exponential(np.array([0.2])), x, x)
     hat = gram @ np.linalg.inv(gram + np.diag(0.1 + sems**2))
     expected = (y - hat @ y) / np.sqrt(1.0 - np.diag(hat))
-    assert np.allclose(optimizer.belief().residuals.numpy(), expected, atol=1e-6)
+    assert np.allclose(optimizer.belief().outcome.residuals.numpy(), expected, atol=1e-6)
 
 
 @pytest.mark.slow
 def test_residuals_of_weighted_rewards_are_those_of_the_weighted_hat_matrix() -> None:
     optimizer = skewed(40)
-    fitted, weights = optimizer.belief().hyperparameters, optimizer.belief().weights.numpy()
+    fitted, weights = optimizer.belief().outcome.fitted, optimizer.belief().weights.numpy()
     points, rewards = optimizer.history.sites, optimizer.history.rewards
     with torch.no_grad():
         gram = kernels.block(fitted.kernel, points, points).numpy()
     hat = gram @ np.linalg.inv(gram + np.diag(fitted.noise / weights))
     y = (fitted.warp(rewards).numpy() - fitted.center) / fitted.scale
     expected = fitted.scale * (y - hat @ y) / np.sqrt(1.0 - np.diag(hat))
-    assert np.allclose(optimizer.belief().residuals.numpy(), expected, atol=0.02 * expected.std())
+    assert np.allclose(
+        optimizer.belief().outcome.residuals.numpy(), expected, atol=0.02 * expected.std()
+    )
 
 
 @pytest.mark.long
@@ -113,7 +115,7 @@ def test_the_risk_of_means_is_the_risk_and_the_mean_residual() -> None:
         optimizer.belief().predict(designs),
         optimizer.belief().predict(designs, estimand="mean"),
     )
-    shift = optimizer.belief().residuals.mean()
+    shift = optimizer.belief().outcome.residuals.mean()
     assert float(shift) < 0.0
     assert torch.allclose(mean[0], location[0] + shift)
     assert bool((mean[2] - mean[1] > location[2] - location[1]).all())
@@ -156,9 +158,9 @@ def test_residuals_follow_a_dictionary_that_is_redrawn_for_the_same_rewards() ->
                 reward = np.sin(6.0 * float(query.point)) + 0.1 * generator.standard_normal()
                 optimizer.tell(query, reward)
                 if looked:
-                    _ = optimizer.belief().residuals
+                    _ = optimizer.belief().outcome.residuals
             optimizer.ask()
-            found.append(optimizer.belief().residuals)
+            found.append(optimizer.belief().outcome.residuals)
     half = len(found) // 2
     for plain, after_looks in zip(found[:half], found[half:], strict=True):
         assert torch.equal(plain, after_looks)

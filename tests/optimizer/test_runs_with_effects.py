@@ -36,13 +36,13 @@ def drifted() -> sf.Optimizer:
 @pytest.mark.slow
 def test_predictions_are_for_the_latest_reward(drifted):
     belief = drifted.belief()
-    assert list(belief.effects) == ["drift"]
+    assert list(belief.outcome.effects) == ["drift"]
     points = torch.tensor([[0.25], [0.8]], dtype=torch.float64)
     mean, lower, upper = belief.predict(points)
     truth = torch.sin(6.0 * points[:, 0]) + 1.5
     assert bool(((lower <= truth) & (truth <= upper)).all())
     assert float((mean - truth).abs().max()) < 0.4
-    drift = belief.effects["drift"]
+    drift = belief.outcome.effects["drift"]
     assert float(drift.mean[:20].mean()) == pytest.approx(-1.5, abs=0.4)
     assert float(drift.mean[-1]) == pytest.approx(0.0, abs=1e-9)
     assert torch.equal(drifted.history.rewards[:1], told(("drift",)).history.rewards[:1])
@@ -51,7 +51,7 @@ def test_predictions_are_for_the_latest_reward(drifted):
 @pytest.mark.slow
 def test_without_support_the_run_is_the_same_to_the_last_bit():
     plain, known = told((), step=0.0), told(step=0.0)
-    assert known.belief().effects == {}
+    assert known.belief().outcome.effects == {}
     assert known.recommend().value == plain.recommend().value
     assert torch.equal(known.ask().point, plain.ask().point)
 

@@ -140,9 +140,9 @@ def test_a_run_with_fitted_hyperparameters_goes_on_the_same(
     _ = ask(optimizer)
     optimizer.save(tmp_path / "run")
     loaded = sf.Optimizer.load(tmp_path / "run")
-    assert loaded.belief().hyperparameters is not None
-    assert optimizer.belief().hyperparameters is not None
-    assert loaded.belief().hyperparameters.noise == optimizer.belief().hyperparameters.noise
+    assert loaded.belief().outcome.fitted is not None
+    assert optimizer.belief().outcome.fitted is not None
+    assert loaded.belief().outcome.fitted.noise == optimizer.belief().outcome.fitted.noise
     assert torch.equal(asked(loaded, 3), asked(optimizer, 3))
 
 
@@ -177,9 +177,9 @@ def test_local_optima_and_kernel_of_a_fit_are_saved(
     optimizer.tell_all(points, rewards)
     optimizer.save(tmp_path / "run")
     loaded = sf.Optimizer.load(tmp_path / "run")
-    assert loaded.belief().hyperparameters is not None
-    assert loaded.belief().hyperparameters.kernel.base_kernel.nu == smoothness
-    assert len(loaded.belief().hyperparameters.rivals) == rivals
+    assert loaded.belief().outcome.fitted is not None
+    assert loaded.belief().outcome.fitted.kernel.base_kernel.nu == smoothness
+    assert len(loaded.belief().outcome.fitted.rivals) == rivals
     assert str(loaded.recommend()) == str(optimizer.recommend())
 
 

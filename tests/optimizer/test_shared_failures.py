@@ -88,16 +88,16 @@ def test_failures_of_a_value_of_the_environment_say_nothing_of_designs(kind):
     alone = optimizer.recommend().point
     for x in (0.1, 0.5, 0.7, 0.72):
         optimizer.forget([x], values[-1])
-    (found,) = optimizer.belief().shared_conditions.found
+    (found,) = optimizer.belief().failures.conditions.found
     index, value = optimizer.space.condition(found.columns[0], found.value)
     assert (index, value, found.failures) == (0, 100.0, 4)
     assert torch.equal(optimizer.recommend().point, alone)
-    success = optimizer.belief().success
+    success = optimizer.belief().failures.success
     inputs = optimizer.space.inputs(torch.tensor([[0.1], [0.5], [0.7], [0.4]]).double(), values)
     assert bool((success(inputs) == 1.0).all())
     optimizer.tell([0.1], 0.0, values[-1])
-    assert not optimizer.belief().shared_conditions.found
-    assert float(optimizer.belief().success(inputs).min()) < 1.0
+    assert not optimizer.belief().failures.conditions.found
+    assert float(optimizer.belief().failures.success(inputs).min()) < 1.0
 
 
 def test_a_category_that_always_fails_is_learned_under_an_environment():
@@ -111,7 +111,7 @@ def test_a_category_that_always_fails_is_learned_under_an_environment():
             else:
                 optimizer.tell(point, x + z * i, z)
     assert [one.columns for one in optimizer.shared_failures.found] == [[1, 2]]
-    assert not optimizer.belief().shared_conditions.found
+    assert not optimizer.belief().failures.conditions.found
     assert optimizer.ask().point[1:].tolist() == [1.0, 0.0]
 
 
@@ -137,7 +137,7 @@ def test_a_value_at_which_nothing_succeeds_is_hardly_asked_for_until_it_does(ris
     while float((query := optimizer.ask()).environment) < 100.0:
         optimizer.tell(query, -4.0 * (float(query.point) - 0.7) ** 2)
     optimizer.tell(query, -10.0)
-    assert not optimizer.belief().shared_conditions.found
+    assert not optimizer.belief().failures.conditions.found
 
 
 @pytest.mark.parametrize("number", [1, 20, 500])

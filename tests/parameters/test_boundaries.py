@@ -115,7 +115,7 @@ def test_a_measured_value_beside_a_boundary_stays_as_it_was_told():
     space = Space({"a": Float(0.0, 10.0), "b": Float(-1.0, 1.0)}, ["a <= 4"])
     optimizer = sf.algorithms.robust_ucb(space, seed=0)
     optimizer.tell({"a": 3.99999999, "b": 0.0}, 1.0)
-    assert optimizer.belief().designs[0, 0] == pytest.approx(0.399999999, abs=1e-15)
+    assert optimizer.belief().candidates.designs[0, 0] == pytest.approx(0.399999999, abs=1e-15)
     with pytest.raises(InvalidInput, match="violates `a <= 4`"):
         optimizer.tell({"a": 4.0001, "b": 0.0}, 1.0)
 

@@ -226,7 +226,7 @@ def test_the_best_of_many_designs_are_those_of_largest_mean(parts: Any) -> None:
     optimizer = optimizer_of(sf.Box([0.0, 0.0], [1.0, 1.0]), KERNEL, ridge=0.1, **parts)
     optimizer.tell_all(SITES, torch.sin(5.0 * SITES).sum(-1))
     belief = optimizer.belief()
-    best = belief.best_designs(7)
-    means = belief.mean(SITES).sort(descending=True).values
-    torch.testing.assert_close(belief.mean(best).sort(descending=True).values, means[:7])
-    assert torch.equal(belief.best_designs(90), SITES)
+    best = belief.candidates.best_designs(7)
+    means = belief.candidates.mean(SITES).sort(descending=True).values
+    torch.testing.assert_close(belief.candidates.mean(best).sort(descending=True).values, means[:7])
+    assert torch.equal(belief.candidates.best_designs(90), SITES)

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 import surefoot as sf
+from surefoot.beliefs import Candidates
 from surefoot.risks import support_only
 
 KINDS = [sf.risks.Mean(), sf.VaR(0.3), sf.CVaR(0.3), sf.WorstCase()]
@@ -51,5 +52,5 @@ def test_a_continuous_environment_is_filled_for_a_risk_of_its_support() -> None:
         risk = Delegated(sf.WorstCase(), members)
         optimizer = sf.Optimizer(sf.Problem(space, risk=risk), sf.Method(kernel))
         optimizer.tell([0.5], 1.0, environment=[0.5])
-        sizes[members] = len(optimizer.belief().sampled(16, optimizer._generator).z)
+        sizes[members] = len(Candidates.sampled(optimizer.belief(), 16, optimizer._generator).z)
     assert sizes == {(): 16, ("support_only",): 34}

@@ -9,6 +9,7 @@ from torch import Tensor
 
 import surefoot as sf
 from surefoot.acquisition.lacing import lacing_value
+from surefoot.beliefs import Candidates
 from surefoot.integrations.optuna import StudyEnvironment
 
 VALUES = [0.0, 0.5, 1.0]
@@ -78,12 +79,12 @@ def test_a_risk_of_several_rows_of_weights_is_that_of_each(risk):
 def test_the_lacing_value_is_by_the_weights_at_the_chosen_design(lacing):
     optimizer = told(sf.Arms(DESIGNS), lacing)
     generator = optimizer._generator
-    belief = optimizer.belief().sampled(16, generator)
+    candidates = Candidates.sampled(optimizer.belief(), 16, generator)
     for x in DESIGNS[:, 0].tolist():
         _, lower, upper = bounds(optimizer, x)
         weights = literal(x)
         laces = (lower <= var(lower, weights, 0.3)) & (upper >= var(upper, weights, 0.3))
-        chosen = lacing_value(belief, optimizer.space.design.locate([x]), lacing, generator)
+        chosen = lacing_value(candidates, optimizer.space.design.locate([x]), lacing, generator)
         assert laces[VALUES.index(float(chosen))]
         if lacing != "unif":
             assert weights[VALUES.index(float(chosen))] == weights[laces].max()

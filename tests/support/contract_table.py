@@ -25,7 +25,7 @@ from support.device import DEVICE
 from support.feature_rules import greedy, sampled
 from support.kernel_cases import table
 from support.optimizers import optimizer_of
-from surefoot.beliefs import Belief
+from surefoot.beliefs import Belief, gains
 from surefoot.regression.observations import Pull
 
 MOMENT = sf.Moment(1.0, 100.0)
@@ -353,25 +353,25 @@ def numbers(known: Belief) -> dict[str, Tensor]:
         "predicted": torch.stack(known.predict(few.x)),
         "mean": torch.stack(known.predict(few.x, estimand="mean")),
         "feasibility": known.feasibility(few.x),
-        "assured": known.is_assured(few.x),
+        "assured": known.candidates.is_assured(few.x),
         "draws": known.draws(few.seen, 2),
         "weights": known.weights,
-        "residuals": known.residuals,
-        "rewards": known.observations.rewards,
-        "sites": known.observations.sites,
-        "unstable": known.unstable,
-        "bound": known.represented.bound(few.x, known.width),
-        "ridge": torch.tensor(known.hyperparameters.noise),
-        **known.joint(few.seen)._asdict(),
-        **{name: one.mean for name, one in known.effects.items()},
+        "residuals": known.outcome.residuals,
+        "rewards": known.outcome.observations.rewards,
+        "sites": known.outcome.observations.sites,
+        "unstable": known.failures.unstable,
+        "bound": known.candidates.bound(few.x, known.band.width),
+        "ridge": torch.tensor(known.outcome.fitted.noise),
+        **known.posterior.joint(few.seen)._asdict(),
+        **{name: one.mean for name, one in known.outcome.effects.items()},
     }
     more = known.conditioned(few.seen, [0.5, -1.0, 2.0])
     found["conditioned"] = more.posterior.variance(few.seen)
     pulls = [Pull(point, known.space.seen.locate(point).arm, 2) for point in few.seen]
-    found["pending"] = known.with_pending(pulls).posterior.variance(few.seen)
+    found["pending"] = known.band.with_pending(pulls).posterior.variance(few.seen)
     if not known.space.has_environment:
         found["difference"] = torch.stack(known.difference(few.x[0], few.x[1]))
-        found["expected gains"] = known.expected_gains(few.x, few.x[0])
+        found["expected gains"] = gains.expected(known, few.x, few.x[0])
     return {name: one.detach() for name, one in found.items()}
 
 

@@ -26,7 +26,7 @@ def told(design: sf.Arms | sf.Box, **options: object) -> sf.Optimizer:
 
 def test_it_is_the_mean_over_functions_of_the_posterior():
     optimizer = told(sf.Arms(DESIGNS))
-    score = ExpectedRisk(samples=2**12)(optimizer.belief(), RNG)(DESIGNS)
+    score = ExpectedRisk(samples=2**12)(optimizer.belief().candidates, RNG)(DESIGNS)
     posterior, rng = optimizer.belief().posterior, np.random.default_rng(0)
     for index, x in enumerate(DESIGNS[:, 0].tolist()):
         points = torch.tensor([[x, z] for z in (0.0, 0.5, 1.0)], dtype=torch.float64)
@@ -39,8 +39,8 @@ def test_it_is_the_mean_over_functions_of_the_posterior():
 
 def test_it_differs_from_the_risk_of_the_mean():
     belief = told(sf.Arms(DESIGNS)).belief()
-    expected = ExpectedRisk()(belief, RNG)(DESIGNS)
-    assert bool((expected < belief.sampled(16, RNG).mean(DESIGNS)).all())  # VaR is below the median
+    expected = ExpectedRisk()(belief.candidates, RNG)(DESIGNS)
+    assert bool((expected < belief.candidates.mean(DESIGNS)).all())  # VaR is below the median
 
 
 @pytest.mark.long
@@ -48,7 +48,7 @@ def test_it_recommends_any_design_and_leaves_the_run_alone():
     optimizer, other = told(sf.Box([0.0], [1.0])), told(sf.Box([0.0], [1.0]))
     best = optimizer.recommend(by=ExpectedRisk())
     grid = torch.linspace(0, 1, 201, dtype=torch.float64).unsqueeze(-1)
-    score = ExpectedRisk()(optimizer.belief(), RNG)
+    score = ExpectedRisk()(optimizer.belief().candidates, RNG)
     assert float(score(best.point.unsqueeze(0))) >= float(score(grid).max()) - 1e-6
     assert torch.equal(optimizer.recommend(by=ExpectedRisk()).point, best.point)
     assert torch.equal(optimizer.ask().point, other.ask().point)
@@ -75,12 +75,12 @@ def test_values_of_a_density_differ_between_runs_and_rounds_but_not_between_call
         optimizer.tell_all([[0.2], [0.8]], [1.0, 0.5], [[0.3], [0.6]])
         rule = ExpectedRisk(values=4, samples=4)
         generator = optimizer._generator
-        first, again = (rule(optimizer.belief(), generator)(DESIGNS) for _ in range(2))
+        first, again = (rule(optimizer.belief().candidates, generator)(DESIGNS) for _ in range(2))
         assert torch.equal(first, again)
         before = generator.clone_state()
         optimizer.tell(optimizer.ask(), 0.7)
-        later = rule(optimizer.belief(), generator)(DESIGNS)
-        assert not torch.equal(later, rule(optimizer.belief(), before)(DESIGNS))
+        later = rule(optimizer.belief().candidates, generator)(DESIGNS)
+        assert not torch.equal(later, rule(optimizer.belief().candidates, before)(DESIGNS))
         return [first, later]
 
     one, other = scores(1), scores(2)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 import surefoot as sf
 from surefoot.acquisition import PolicyState
-from surefoot.beliefs import Belief
+from surefoot.beliefs import Candidates
 from surefoot.regression.observations import Pull
 from surefoot.regression.posterior import FeaturePosterior
 from surefoot.regression.ridge import RidgeFactor
@@ -109,13 +109,13 @@ def case(risk: Risk, weights: object = WEIGHTS, pending: bool = False):
     optimizer.tell_all(pairs[:, :1], rewards, pairs[:, 1:])
     belief = optimizer.belief()
     belief = replace(belief, band=replace(belief.band, posterior=posterior), risk=risk)
-    assert torch.equal(belief.designs, doubles(designs[:, None]))
-    return belief.sampled(2, torch.Generator()), dense
+    assert torch.equal(belief.candidates.designs, doubles(designs[:, None]))
+    return Candidates.sampled(belief, 2, torch.Generator()), dense
 
 
-def draws(belief: Belief, outcomes: object, functions: object) -> Draws:
-    weights = belief.weights_at(belief.designs)
-    return Draws(belief.z, weights, doubles(outcomes), doubles(functions))
+def draws(candidates: Candidates, outcomes: object, functions: object) -> Draws:
+    weights = candidates.weights_at(candidates.designs)
+    return Draws(candidates.z, weights, doubles(outcomes), doubles(functions))
 
 
 def sobol(number: int, dimension: int) -> Tensor:
@@ -177,7 +177,7 @@ def test_the_value_is_that_of_brute_force(risk: Risk) -> None:
     for normal in [*normals, None]:
         after = dense if normal is None else dense.told(pair, mean[0] + deviation * normal)
         means = []
-        for where in [*belief.designs, x[0]][: 4 if normal is None else 5]:
+        for where in [*belief.candidates.designs, x[0]][: 4 if normal is None else 5]:
             points = belief.space.points(where[None], belief.space.environment.points)[0]
             functions = rng.multivariate_normal(*after(points.numpy()), 50_000, method="eigh")
             risks = risk(doubles(functions), weights)
@@ -249,13 +249,13 @@ def test_the_risks_are_translation_equivariant(risk: Risk) -> None:
 
 @pytest.mark.slow
 def test_the_search_finds_what_a_grid_finds() -> None:
-    belief, _ = case(VaR(0.3))
+    known, _ = case(VaR(0.3))
     policy = RiskKnowledgeGradient(fantasies=6, samples=16, raw=64, starts=3, steps=30)
     generator = torch.Generator().manual_seed(0)
-    fantasies = Fantasies(belief, policy._draws(belief, generator.clone_state()))
-    chosen = policy.choose(belief, None, PolicyState(generator))
+    fantasies = Fantasies(known, policy._draws(known, generator.clone_state()))
+    chosen = policy.choose(known.belief, None, PolicyState(generator))
     grid = torch.linspace(0.0, 1.0, 101, dtype=torch.float64).repeat_interleave(5).unsqueeze(-1)
-    z = belief.z
+    z = known.z
     every = fantasies.best(grid, z.repeat(101, 1))[0]
     found = fantasies.best(chosen.design.unsqueeze(0), chosen.environment.unsqueeze(0))[0]
     assert float(found) >= float(every.max()) - 0.01 * float(every.max() - every.min())
@@ -274,10 +274,11 @@ def test_arms_are_all_judged() -> None:
     for reward in (0.5, -0.2, 0.3):
         optimizer.tell(optimizer.ask(), reward)
     state = optimizer._state
-    belief = optimizer._searching().sampled(2, state.generator)
-    fantasies = Fantasies(belief, SMALL._draws(belief, state.cloned.generator))
+    belief = optimizer._searching()
+    known = Candidates.sampled(belief, 2, state.generator)
+    fantasies = Fantasies(known, SMALL._draws(known, state.cloned.generator))
     chosen = SMALL.choose(belief, None, state)
-    z = belief.z
+    z = known.z
     every = fantasies.best(joint.design.points.repeat_interleave(5, 0), z.repeat(6, 1))[0]
     best = int(every.argmax())
     assert chosen.design_arm == best // 5

@@ -12,7 +12,7 @@ from torch import Tensor
 from surefoot.acquisition.ascent import ascend
 from surefoot.acquisition.constrained_ascent import ascend_within, refined
 from surefoot.acquisition.local_search import neighbors
-from surefoot.beliefs import Belief
+from surefoot.beliefs import Candidates
 from surefoot.beliefs.band import SYMMETRIC, Band, BandEnds
 from surefoot.beliefs.probability import Score
 from surefoot.regression.arm_posterior import ArmPosterior
@@ -92,7 +92,7 @@ def away_from_arms(what: str) -> InvalidInput:
 
 def maximise(
     score: Score,
-    belief: Belief,
+    candidates: Candidates,
     generator: torch.Generator,
     among: Sequence[Location] | None = None,
     merit: Score | None = None,
@@ -101,7 +101,7 @@ def maximise(
 
     Args:
         score: Function of designs (n, dx) -> (n,), differentiable where they fill a box.
-        belief: The belief.
+        candidates: What to choose from, by a belief.
         generator: Source of randomness.
         among: The only designs to choose from, None for all of the space.
         merit: Score of the measured designs, of which the best are starts; None for their mean.
@@ -117,28 +117,29 @@ def maximise(
         ...         pass
         ...
         ...     def choose(self, belief, among, state):
-        ...         return maximise(belief.mean, belief, state.generator, among)
+        ...         candidates = belief.candidates
+        ...         return maximise(candidates.mean, candidates, state.generator, among)
     """
     if isinstance(score, ArmBound):
         return score.best(among)
     if among is not None:
         return among[best_row(score, designs_of(among))]
-    design = belief.space.design
+    design = candidates.space.design
     if isinstance(design, Arms):
         if design.is_elsewhere:
             raise away_from_arms("the score")
-        if belief.posterior.tabulates(design.points):  # all of them are looked up at once
+        if candidates.posterior.tabulates(design.points):  # all of them are looked up at once
             arm = int(_checked(score(design.points), design.points).argmax())
         else:
             arm = best_row(score, design.points)
         return design.location(design.points[arm], arm)
     if not design.variables:  # a part of which all variables are given
         return design.location(design.snap(design.lower.unsqueeze(0))[0])
-    measured = belief.designs if merit is not None else belief.best_designs(_CHUNK)
-    anchors = best_of(design.brought_inside(measured), merit or belief.mean)
+    measured = candidates.designs if merit is not None else candidates.best_designs(_CHUNK)
+    anchors = best_of(design.brought_inside(measured), merit or candidates.mean)
     with torch.enable_grad():
         found = best_point(score, design, generator, anchors)
-    return design.location(_measured_or(found, belief.designs, design, score))
+    return design.location(_measured_or(found, candidates.designs, design, score))
 
 
 def _measured_or(point: Tensor, measured: Tensor, box: Box, score: Score) -> Tensor:

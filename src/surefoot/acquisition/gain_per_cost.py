@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -12,7 +12,7 @@ from surefoot._internal import checks
 from surefoot.acquisition.argmax import maximise
 from surefoot.acquisition.policy import UpperConfidenceBound
 from surefoot.acquisition.scores import PolicyState, ScoreRule
-from surefoot.beliefs import Belief
+from surefoot.beliefs import Belief, Candidates
 from surefoot.risks import Risk
 from surefoot.spaces import Arms, Box, Joint
 from surefoot.spaces.locations import Location
@@ -33,7 +33,7 @@ class GainPerCost:
 
     Args:
         cost: Cost of a measurement at each level, see `Fidelity`.
-        score: Function of a belief and a generator that returns a score of designs.
+        score: Function of candidates and a generator that returns a score of designs.
 
     Raises:
         InvalidInput: If the costs are not positive.
@@ -65,22 +65,23 @@ class GainPerCost:
         self, belief: Belief, among: Sequence[Location] | None, state: PolicyState
     ) -> Location:
         """The design of largest score at the highest fidelity, at the level of largest gain."""
-        belief = belief.represented
-        highest = belief.z[-1:]
-        at_highest = replace(belief, z=highest, weights_of_z=torch.ones_like(highest[:, 0]))
+        levels = belief.candidates.z
+        highest = levels[-1:]
+        at_highest = Candidates(belief, highest, torch.ones_like(highest[:, 0]))
         score = self.score(at_highest, state.generator)
         best = maximise(score, at_highest, state.generator, among)
         gains = self.gains(belief, best.design)
         space: Joint = belief.space  # type: ignore[assignment]
-        return space.location(best.design, best.design_arm, belief.z[int(gains.argmax())])
+        return space.location(best.design, best.design_arm, levels[int(gains.argmax())])
 
     def gains(self, belief: Belief, x: Tensor) -> Tensor:
         """Gains per cost (m,) at the levels of a design (dx,)."""
         space: Joint = belief.space  # type: ignore[assignment]
         with torch.no_grad():
-            points = space.points(x.unsqueeze(0), belief.z)[0]
-            covariance = belief.components(points).covariance.reshape(-1, len(points), len(points))
-            noise = belief.hyperparameters.noise * belief.posterior.scale**2
+            points = space.points(x.unsqueeze(0), belief.candidates.z)[0]
+            covariance = belief.outcome.integrated.components(points).covariance
+            covariance = covariance.reshape(-1, len(points), len(points))
+            noise = belief.outcome.fitted.noise * belief.posterior.scale**2
             own = covariance.diagonal(dim1=-2, dim2=-1) + noise
             gains = (covariance[..., -1].square() / own).mean(0).cpu()
         return gains / torch.tensor(self.cost, dtype=gains.dtype)

@@ -14,7 +14,7 @@ from surefoot.acquisition.argmax import ArmBound
 from surefoot.acquisition.lacing import Lacing, check_lacing
 from surefoot.acquisition.policy import Policy, ScorePolicy, UpperConfidenceBound, as_policy
 from surefoot.acquisition.scores import PolicyState, ScoreRule
-from surefoot.beliefs import Belief
+from surefoot.beliefs import Belief, Candidates
 from surefoot.beliefs.band import Band, BandEnds, self_normalised_of
 from surefoot.beliefs.estimands import Ends
 from surefoot.regression.units import RewardUnits
@@ -143,16 +143,17 @@ class Guarded:
         self, belief: Belief, among: Sequence[Location] | None, state: PolicyState
     ) -> Location:
         """The choice of the policy if it is certified, else that of the upper confidence bound."""
-        width = min(belief.width, self.heuristic(belief.outcome.progress))
-        chosen = as_policy(self.policy).choose(belief.of_width(width), among, state)
+        width = min(belief.band.width, self.heuristic(belief.outcome.progress))
+        narrow = replace(belief, band=belief.band.of_width(width))
+        chosen = as_policy(self.policy).choose(narrow, among, state)
         proved = self.bounds(belief)
-        at, optimistic = proved.represented, partial(self._optimistic.choose, proved, among, state)
+        at, optimistic = proved.candidates, partial(self._optimistic.choose, proved, among, state)
         known = among is None and at.has_table
         bound = UpperConfidenceBound()(at, state.generator)
         if known and isinstance(bound, ArmBound):  # bounds of all arms are found if need be
-            ends = partial(self._ends, at, bound)
+            ends = partial(self._ends, proved, bound)
             _, lower, upper = ends(chosen)
-            largest = bound.ceiling.max().clamp_max(at.band.limit)
+            largest = bound.ceiling.max().clamp_max(proved.band.limit)
             if self._certifies(at, chosen, largest, lower, upper):
                 return chosen
             best = optimistic()
@@ -180,7 +181,7 @@ class Guarded:
 
     def _certifies(
         self,
-        belief: Belief,
+        candidates: Candidates,
         chosen: Location,
         largest: Tensor,
         lower: Tensor,
@@ -189,7 +190,7 @@ class Guarded:
         """Whether the regret of a choice is at most 1 + c times the width of its bounds.
 
         Args:
-            belief: The belief whose bounds certify.
+            candidates: Those whose bounds certify.
             chosen: The choice.
             largest: The largest upper bound of a risk.
             lower: Lower bound of the risk of the choice.
@@ -198,15 +199,15 @@ class Guarded:
         reach = upper - lower
         if chosen.environment is not None:
             with torch.no_grad():
-                at = belief.bounds_at(chosen)
+                at = candidates.bounds_at(chosen)
             reach = (at.upper - at.lower)[0, 0]
         return bool(largest - lower <= (1.0 + self.slack) * reach)
 
 
-def _risks(belief: Belief, locations: list[Location]) -> Ends:
+def _risks(candidates: Candidates, locations: list[Location]) -> Ends:
     """Risks of mean and bounds (n,) at the designs of locations; all arms at once are looked up."""
-    if belief.has_table:
+    if candidates.has_table:
         rows = [location.design_arm for location in locations]
-        mean, lower, upper = belief.risks(belief.space.design.points)  # type: ignore[union-attr]
+        mean, lower, upper = candidates.risks(candidates.space.design.points)  # type: ignore[union-attr]
         return mean[rows], lower[rows], upper[rows]
-    return belief.risks(designs_of(locations))
+    return candidates.risks(designs_of(locations))

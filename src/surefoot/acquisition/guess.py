@@ -11,7 +11,7 @@ from torch import Tensor
 from surefoot._internal import checks
 from surefoot.acquisition.policy import UpperConfidenceBound
 from surefoot.acquisition.scores import ScoreRule
-from surefoot.beliefs import Belief
+from surefoot.beliefs import Candidates
 from surefoot.beliefs.probability import Score
 from surefoot.spaces import Box
 from surefoot.types import InvalidInput
@@ -74,7 +74,7 @@ class NearGuess:
 
     Args:
         guess: The guess.
-        score: Function of a belief and a generator that returns a score of designs.
+        score: Function of candidates and a generator that returns a score of designs.
 
     References:
         Hvarfner et al. 2022, "piBO: augmenting acquisition functions with user beliefs for Bayesian
@@ -84,25 +84,25 @@ class NearGuess:
     guess: Guess
     score: ScoreRule = field(default_factory=lambda: UpperConfidenceBound(integrated=True))
 
-    def __call__(self, belief: Belief, generator: torch.Generator) -> Score:
-        score, box = self.score(belief, generator), belief.space.design
+    def __call__(self, candidates: Candidates, generator: torch.Generator) -> Score:
+        score, box = self.score(candidates, generator), candidates.space.design
         if not isinstance(box, Box):
             raise InvalidInput("a guess is for a `Box`, or a `parameters.Space`.")
         with torch.no_grad():
-            share = self._support(belief, box)
-        weight = _STRENGTH * belief.posterior.scale * share**2 / max(belief.round, 1)
+            share = self._support(candidates, box)
+        weight = _STRENGTH * candidates.posterior.scale * share**2 / max(candidates.round, 1)
         return lambda x: score(x) + weight * self.guess.log_density(x, box)
 
-    def _support(self, belief: Belief, box: Box) -> float:
+    def _support(self, candidates: Candidates, box: Box) -> float:
         """Probability that the best design near the guess is better than the best one elsewhere."""
-        designs = belief.designs
-        values = belief.mean(designs)
+        designs = candidates.designs
+        values = candidates.mean(designs)
         near = self.guess.log_density(designs, box) > -_NEAR
         if not bool(near.any()) or bool(near.all()):
             return 1.0
         pair = [int(values.masked_fill(out, -torch.inf).argmax()) for out in (~near, near)]
-        inputs = belief.space.inputs(designs[pair], belief.z[-1:])
-        mean, covariance = belief.joint(inputs)
+        inputs = candidates.space.inputs(designs[pair], candidates.z[-1:])
+        mean, covariance = candidates.posterior.joint(inputs)
         deviation = (covariance[0, 0] + covariance[1, 1] - 2.0 * covariance[0, 1]).clamp_min(0.0)
         gap = float((mean[0] - mean[1]) / deviation.sqrt().clamp_min(1e-300))
         return float(torch.special.ndtr(torch.tensor(gap, dtype=torch.float64)))

@@ -16,7 +16,7 @@ from surefoot._internal.pareto import non_dominated
 from surefoot.acquisition.argmax import maximise
 from surefoot.acquisition.noisy_improvement import LEAST_SHARE
 from surefoot.acquisition.scores import PolicyState
-from surefoot.beliefs import Belief
+from surefoot.beliefs import Belief, Candidates
 from surefoot.beliefs.outcome import OutcomeBelief
 from surefoot.beliefs.probability import Score
 from surefoot.regression.embedding import Embedding
@@ -119,27 +119,28 @@ class HypervolumeImprovement:
         self, belief: Belief, among: Sequence[Location] | None, state: PolicyState
     ) -> Location:
         """The point of largest score."""
-        if belief.seeks_feasibility:
-            return maximise(belief.log_feasibility, belief, state.generator, among)
-        front = _Front.of(belief, self.directions, state.generator)
-        scale = self._scale_of_round(belief, state.generator)
-        cautious, least = self._best(front, belief, scale, among, state.generator)
-        if front.is_far or scale >= 1.0 or len(belief.observations) >= _MANY:
+        candidates = belief.candidates
+        if candidates.seeks_feasibility:
+            return maximise(candidates.log_feasibility, candidates, state.generator, among)
+        front = _Front.of(candidates, self.directions, state.generator)
+        scale = self._scale_of_round(candidates, state.generator)
+        cautious, least = self._best(front, candidates, scale, among, state.generator)
+        if front.is_far or scale >= 1.0 or len(candidates.belief.weights) >= _MANY:
             return cautious
-        bold, most = self._best(front, belief, 1.0, among, state.generator)
+        bold, most = self._best(front, candidates, 1.0, among, state.generator)
         return bold if most - least > math.log(_BOLD) else cautious
 
-    def __call__(self, belief: Belief, generator: torch.Generator) -> Score:
+    def __call__(self, candidates: Candidates, generator: torch.Generator) -> Score:
         """The score of one round, whose functions and directions are drawn here."""
-        if belief.seeks_feasibility:
-            return belief.log_feasibility
-        front = _Front.of(belief, self.directions, generator)
-        scale = self._scale_of_round(belief, generator)
-        return self._score(front, belief, scale, generator)
+        if candidates.seeks_feasibility:
+            return candidates.log_feasibility
+        front = _Front.of(candidates, self.directions, generator)
+        scale = self._scale_of_round(candidates, generator)
+        return self._score(front, candidates, scale, generator)
 
-    def _scale_of_round(self, belief: Belief, generator: torch.Generator) -> float:
+    def _scale_of_round(self, candidates: Candidates, generator: torch.Generator) -> float:
         """Factor of the deviation; after many measurements all of it in some rounds at random."""
-        if len(belief.observations) < _MANY:
+        if len(candidates.belief.weights) < _MANY:
             return self.scale
         drawn = float(torch.rand((), dtype=torch.float64, generator=generator))
         return max(self.scale, 1.0) if drawn < _ALL else self.scale
@@ -147,22 +148,22 @@ class HypervolumeImprovement:
     def _best(
         self,
         front: _Front,
-        belief: Belief,
+        candidates: Candidates,
         scale: float,
         among: Sequence[Location] | None,
         generator: torch.Generator,
     ) -> tuple[Location, float]:
         """The point of largest score with a share of the deviation, and the score."""
-        score = self._score(front, belief, scale, generator)
-        found = maximise(score, belief, generator, among, front.closeness)
+        score = self._score(front, candidates, scale, generator)
+        found = maximise(score, candidates, generator, among, front.closeness)
         with torch.no_grad():
             return found, float(score(found.design.unsqueeze(0)))
 
     def _score(
-        self, front: _Front, belief: Belief, scale: float, generator: torch.Generator
+        self, front: _Front, candidates: Candidates, scale: float, generator: torch.Generator
     ) -> Score:
         drawn = [_Drawn.of(one, self.samples, scale, generator) for one in front.objectives]
-        power, feasible = len(drawn), belief.feasible
+        power, feasible = len(drawn), candidates.feasible
 
         def volumes(points: Tensor) -> Tensor:  # (s, n, directions)
             lengths = front.lengths(torch.stack([one(points) for one in drawn], -1))
@@ -201,12 +202,12 @@ class _Front:
     is_far: bool
 
     @classmethod
-    def of(cls, belief: Belief, directions: int, generator: torch.Generator) -> _Front:
-        """The front of a belief."""
-        sites = belief.likely_sites
+    def of(cls, candidates: Candidates, directions: int, generator: torch.Generator) -> _Front:
+        """The front of candidates."""
+        sites = candidates.likely_sites
         draws = torch.rand(3, dtype=torch.float64, generator=generator)
         whole, beyond, other = draws.tolist()
-        objectives = [one.alternative if other < _OTHER else one for one in belief.objectives]
+        objectives = [one.alternative if other < _OTHER else one for one in candidates.objectives]
         with torch.no_grad():
             moments = [one.posterior.of_rewards.mean_and_deviation(sites) for one in objectives]
             means, deviations = (torch.stack(each, -1) for each in zip(*moments, strict=True))

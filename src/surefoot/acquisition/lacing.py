@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from surefoot._internal import checks
-from surefoot.beliefs import Belief
+from surefoot.beliefs import Candidates
 from surefoot.risks.risk import Risk, support_only
 from surefoot.spaces import Arms, Box, Joint
 from surefoot.spaces.locations import Location
@@ -36,12 +36,12 @@ def _by_density(space: Arms | Box | Joint, risk: Risk, lacing: Lacing) -> bool:
 
 
 def lacing_value(
-    belief: Belief, design: Location, lacing: Lacing, generator: torch.Generator
+    candidates: Candidates, design: Location, lacing: Lacing, generator: torch.Generator
 ) -> Tensor:
     """A lacing value (dz,) for a design, among the values that represent Z.
 
     Args:
-        belief: The belief on a `Joint` space, with values of Z.
+        candidates: What to choose from on a `Joint` space, with values of Z.
         design: The design.
         lacing: Which of them.
         generator: Source of randomness.
@@ -49,14 +49,14 @@ def lacing_value(
     References:
         Nguyen et al. 2021, Definition 1 and Theorem 1.
     """
-    space, z = belief.space, belief.z
+    space, z, risk = candidates.space, candidates.z, candidates.belief.risk
     environment = space.environment
-    _, lower, upper = belief.bounds_at(design)
-    likely = belief.weights_at(design.design.unsqueeze(0)).reshape(-1)
-    laces = belief.risk.lacing(lower[0], upper[0], likely)
+    _, lower, upper = candidates.bounds_at(design)
+    likely = candidates.weights_at(design.design.unsqueeze(0)).reshape(-1)
+    laces = risk.lacing(lower[0], upper[0], likely)
     if lacing != "unif" and int(laces.sum()) == 1:
         return z[int(laces.int().argmax())]
-    if lacing == "unif" or not (environment.finite or _by_density(space, belief.risk, lacing)):
+    if lacing == "unif" or not (environment.finite or _by_density(space, risk, lacing)):
         return z[_random(laces, generator)]
     likely = environment.likelihood(z, likely)
     most = likely[laces].max()

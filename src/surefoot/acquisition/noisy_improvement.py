@@ -12,7 +12,7 @@ from torch import Tensor
 from surefoot._internal import checks
 from surefoot.acquisition.argmax import maximise
 from surefoot.acquisition.scores import PolicyState
-from surefoot.beliefs import Belief
+from surefoot.beliefs import Belief, Candidates
 from surefoot.beliefs.probability import Score
 from surefoot.regression.posterior import Posterior
 from surefoot.risks import Risk
@@ -71,16 +71,17 @@ class NoisyExpectedImprovement:
         self, belief: Belief, among: Sequence[Location] | None, state: PolicyState
     ) -> Location:
         """The point of largest score."""
-        return maximise(self(belief, state.generator), belief, state.generator, among)
+        candidates = belief.candidates
+        return maximise(self(candidates, state.generator), candidates, state.generator, among)
 
-    def __call__(self, belief: Belief, generator: torch.Generator) -> Score:
+    def __call__(self, candidates: Candidates, generator: torch.Generator) -> Score:
         """The score of one round, whose samples are drawn here."""
-        posterior, embedding = belief.posterior, belief.posterior.embedding
-        feasible = belief.feasible
+        posterior, embedding = candidates.posterior, candidates.posterior.embedding
+        feasible = candidates.feasible
         alone = posterior.of_rewards
-        at = embedding(belief.likely_sites)
+        at = embedding(candidates.likely_sites)
         normals = _normals(self.samples, embedding.dimension, generator)
-        theta = alone.sample_coefficients(normals.to(belief.sites.device))  # (s, m)
+        theta = alone.sample_coefficients(normals.to(at.device))  # (s, m)
         best = (theta @ at.T).amax(-1)  # (s,)
         size = posterior.coefficients.square().sum().clamp_min(_LEAST_SIZE)
         floor = LEAST_SHARE * float(size * at.square().sum(-1).max())  # of rounding

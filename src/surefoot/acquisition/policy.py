@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol, runtime_checkable
 
 import torch
@@ -12,7 +12,7 @@ from surefoot._internal import checks
 from surefoot.acquisition.argmax import ArmBound, away_from_arms, maximise
 from surefoot.acquisition.lacing import Lacing, check_density, check_lacing, lacing_value
 from surefoot.acquisition.scores import PolicyState, ScoreRule
-from surefoot.beliefs import Belief
+from surefoot.beliefs import Belief, Candidates
 from surefoot.beliefs.best_level import on_best_level
 from surefoot.beliefs.constraints import MOST_INTEGRATED
 from surefoot.beliefs.probability import Score
@@ -27,8 +27,9 @@ from surefoot.types import InvalidInput
 class Policy(Protocol):
     """Chooses where to measure next; a user-defined policy implements these two methods.
 
-    Where a score of designs is all that differs, pass the score itself: a function of a
-    belief and a generator that returns a function of designs, which `ScorePolicy` maximises.
+    Where a score of designs is all that differs, pass the score itself: a function of the
+    candidates of a belief and a generator that returns a function of designs, which `ScorePolicy`
+    maximises.
 
     Example:
         >>> import surefoot as sf
@@ -102,15 +103,16 @@ class UpperConfidenceBound:
     def __post_init__(self) -> None:
         checks.truth("integrated", self.integrated)
 
-    def __call__(self, belief: Belief, generator: torch.Generator) -> Score:
-        if self.integrated and len(belief.observations) <= MOST_INTEGRATED:
-            belief = on_best_level(belief)
-            belief = belief.integrated(belief.outcome.uncertainty.smooth)
-        space = belief.space
-        tabulated = isinstance(space, Arms) and isinstance(belief.band.predictive, AtArms)
-        if tabulated and belief.band.shape.is_of_some and belief.feasible.is_certain:
-            return ArmBound(space, belief.band)  # type: ignore[arg-type]
-        return lambda x: belief.bound(x, belief.width)
+    def __call__(self, candidates: Candidates, generator: torch.Generator) -> Score:
+        if self.integrated and len(candidates.belief.weights) <= MOST_INTEGRATED:
+            belief = on_best_level(candidates.belief)
+            band = replace(belief.band, uncertainty=belief.outcome.uncertainty.smooth)
+            candidates = candidates.of(replace(belief, band=band))
+        space, band = candidates.space, candidates.belief.band
+        tabulated = isinstance(space, Arms) and isinstance(band.predictive, AtArms)
+        if tabulated and band.shape.is_of_some and candidates.feasible.is_certain:
+            return ArmBound(space, band)  # type: ignore[arg-type]
+        return lambda x: candidates.bound(x, candidates.width)
 
 
 @dataclass(frozen=True)
@@ -123,8 +125,8 @@ class ScorePolicy:
     each round. With the default score this is V-UCB, for any risk that has lacing values.
 
     Args:
-        score: Function of a belief that returns a function of designs (n, dx) -> (n,),
-            differentiable where they fill a box.
+        score: Function of candidates and a generator that returns a function of designs (n, dx) ->
+            (n,), differentiable where they fill a box.
         lacing: Which lacing value to take.
         values: How many values represent a continuous environment.
 
@@ -138,7 +140,7 @@ class ScorePolicy:
     Example:
         >>> import surefoot as sf
         >>> space, kernel = sf.Arms([[0.0], [0.5], [1.0]]), sf.kernels.squared_exponential(0.2)
-        >>> greedy = sf.acquisition.ScorePolicy(lambda belief, generator: belief.mean)
+        >>> greedy = sf.acquisition.ScorePolicy(lambda candidates, generator: candidates.mean)
         >>> optimizer = sf.Optimizer(space, sf.Method(kernel, policy=greedy))
         >>> _ = optimizer.tell(0, 1.0)
         >>> optimizer.ask().arm
@@ -152,7 +154,7 @@ class ScorePolicy:
     def __post_init__(self) -> None:
         if not callable(self.score) or isinstance(self.score, type):
             raise InvalidInput(
-                f"`score` is {checks.shown(self.score)}, expected a function of a belief such "
+                f"`score` is {checks.shown(self.score)}, expected a function of candidates such "
                 "as `UpperConfidenceBound()`."
             )
         check_lacing(self.lacing)
@@ -169,13 +171,13 @@ class ScorePolicy:
     ) -> Location:
         """The design of largest score, under a lacing value."""
         if not belief.space.has_environment:
-            score = self.score(belief, state.generator)
-            return maximise(score, belief, state.generator, among)
+            score = self.score(belief.candidates, state.generator)
+            return maximise(score, belief.candidates, state.generator, among)
         with torch.no_grad():
-            belief = belief.sampled(self.values, state.generator)
-            score = self.score(belief, state.generator)
-            best = maximise(score, belief, state.generator, among)
-            z = lacing_value(belief, best, self.lacing, state.generator)
+            candidates = Candidates.sampled(belief, self.values, state.generator)
+            score = self.score(candidates, state.generator)
+            best = maximise(score, candidates, state.generator, among)
+            z = lacing_value(candidates, best, self.lacing, state.generator)
             space: Joint = belief.space  # type: ignore[assignment]
             return space.location(best.design, best.design_arm, z)
 

@@ -20,7 +20,7 @@ from surefoot.acquisition.argmax import (
     scores,
 )
 from surefoot.acquisition.scores import PolicyState, ScoreRule
-from surefoot.beliefs import Belief
+from surefoot.beliefs import Belief, Candidates
 from surefoot.beliefs.best_level import on_best_level
 from surefoot.beliefs.certificate import certificate, missing
 from surefoot.beliefs.constraints import NO_CONSTRAINTS
@@ -105,9 +105,9 @@ def recommend(belief: Belief, by: By, state: PolicyState) -> Recommendation:
     """
     level = belief if callable(by) or by == ROUNDS else on_best_level(belief)
     if level.constraints.probability.is_certain:
-        best = _best(belief.represented, by, state)
+        best = _best(belief.candidates, by, state)
         return reported(belief, best.design, best.design_arm)
-    x = _best_assured(level.represented, by, state)
+    x = _best_assured(level.candidates, by, state)
     chance = float(belief.feasibility(x.unsqueeze(0)))
     return reported(belief, x, belief.space.design.locate(x).arm, chance)
 
@@ -117,8 +117,8 @@ def reported(
 ) -> Recommendation:
     """A design (dx,) as a recommendation, with its value and interval."""
     location = belief.space.design.location(x, arm)
-    value, lower, upper = map(float, belief.at_designs(location.design.unsqueeze(0)))
-    estimand, params = belief.estimand.name, location.params
+    value, lower, upper = map(float, belief.predictions.at_designs(location.design.unsqueeze(0)))
+    estimand, params = belief.reported.estimand.name, location.params
     point = location.design.clone()
     unmeasured = belief.constraints.unmeasured
     proved = None if missing(belief) else certificate(belief, None, location.design)
@@ -127,13 +127,14 @@ def reported(
     )
 
 
-def _best_assured(belief: Belief, by: By, state: PolicyState) -> Tensor:
+def _best_assured(candidates: Candidates, by: By, state: PolicyState) -> Tensor:
     """The best design (dx,) of those for which the constraints hold with confidence.
 
     A measured one, if there is any: whatever is predicted beside a limit, a step may be there.
     """
-    designs, alone = _allowed(belief), replace(belief, constraints=NO_CONSTRAINTS)
-    assured = designs[belief.is_assured(designs)]
+    belief, designs = candidates.belief, _allowed(candidates)
+    alone = candidates.of(replace(belief, constraints=NO_CONSTRAINTS))
+    assured = designs[candidates.is_assured(designs)]
     if len(assured) and not (callable(by) or by == ROUNDS):
         return _best_measured(alone, by, assured)
     assurance = belief.constraints.assurance
@@ -141,27 +142,29 @@ def _best_assured(belief: Belief, by: By, state: PolicyState) -> Tensor:
     def safe(points: Tensor) -> Tensor:
         return torch.sigmoid(_STEEPNESS * (assurance(points) - _SAFE))
 
-    within = replace(alone, success=belief.success & Probability((safe,)))
-    best = _best(within, by, state).design
-    if bool(belief.is_assured(best.unsqueeze(0))):
+    failures = belief.failures
+    within = replace(failures, success=failures.success & Probability((safe,)))
+    alone = alone.of(replace(alone.belief, failures=within))
+    best = _best(alone, by, state).design
+    if bool(candidates.is_assured(best.unsqueeze(0))):
         return best
     if len(assured):
-        return assured[best_row(alone.reported.mean, assured)]
-    return _most_probable(belief, designs)
+        return assured[best_row(_reported(alone).mean, assured)]
+    return _most_probable(candidates, designs)
 
 
-def _best_measured(belief: Belief, by: By, designs: Tensor) -> Tensor:
+def _best_measured(candidates: Candidates, by: By, designs: Tensor) -> Tensor:
     """The best (dx,) of measured designs (n, dx), constraints aside."""
-    if by == CROSS_VALIDATED and not belief.space.has_environment:
-        validation = belief.cross_validation
+    if by == CROSS_VALIDATED and not candidates.space.has_environment:
+        validation = candidates.belief.outcome.cross_validation
         if not validation.is_predictive:
-            among = (belief.designs[:, None] == designs).all(-1).any(-1)
+            among = (candidates.designs[:, None] == designs).all(-1).any(-1)
             if bool(among.any()):
-                return _best_rewarded(belief, validation, among)
-    return designs[best_row(_judged(belief, by), designs)]
+                return _best_rewarded(candidates, validation, among)
+    return designs[best_row(_judged(candidates, by), designs)]
 
 
-def _most_probable(belief: Belief, designs: Tensor) -> Tensor:
+def _most_probable(candidates: Candidates, designs: Tensor) -> Tensor:
     """Of designs (n, dx) of which none is assured, the one most probable to keep the constraints.
 
     Of those that are equally probable, the one of largest mean. Where none is probable at all, the
@@ -169,106 +172,113 @@ def _most_probable(belief: Belief, designs: Tensor) -> Tensor:
     probable one is that of which least is known.
     """
     with torch.no_grad():
-        within = belief.represented
         # What is reported, where the search takes values that break a limit for outliers.
-        chance = belief.feasibility(designs)
+        chance = candidates.belief.feasibility(designs)
         if bool((chance > _RESOLVED).any()):
-            logs = within.log_feasibility(designs)
+            logs = candidates.log_feasibility(designs)
             chance = chance.to(logs)
             logs = torch.where(chance > _RESOLVED, torch.minimum(logs, chance.log()), logs)
         else:
-            logs = -within.over_environment(within.constraints.shortfall, designs)
+            logs = -candidates.over_environment(candidates.belief.constraints.shortfall, designs)
     likely = designs[logs >= logs.max() - _ROUNDING * logs.max().abs().clamp_min(1.0)]
-    return likely[best_row(belief.reported.mean, likely)]
+    return likely[best_row(_reported(candidates).mean, likely)]
 
 
-def _best(belief: Belief, by: By, state: PolicyState) -> Location:
+def _best(candidates: Candidates, by: By, state: PolicyState) -> Location:
     """The best design by a rule, constraints aside unless they are in its bounds."""
-    space = belief.space
+    space = candidates.space
     if by == ROUNDS:
-        return _of_rounds(belief, state.memory)
+        return _of_rounds(candidates, state.memory)
     if callable(by):
-        return _best_by(by, belief, state)
-    value = _judged(belief, by)
+        return _best_by(by, candidates, state)
+    value = _judged(candidates, by)
 
     def plug_in(x: Tensor) -> Tensor:
-        return belief.bound(x, -belief.width if by == "lower" else 0.0)
+        return candidates.bound(x, -candidates.width if by == "lower" else 0.0)
 
     if not space.has_environment:
-        return _best_alone(by, value, plug_in, belief)
-    designs = _shortlist(_allowed(belief), plug_in, belief)
+        return _best_alone(by, value, plug_in, candidates)
+    designs = _shortlist(_allowed(candidates), plug_in, candidates)
     return space.design.locate(designs[best_row(value, designs)])
 
 
-def _judged(belief: Belief, by: By) -> Score:
+def _judged(candidates: Candidates, by: By) -> Score:
     """The mean or the lower bound that is reported."""
-    judged = belief.interval(belief)
+    judged = candidates.of(candidates.belief.reported.interval(candidates.belief))
     return lambda x: judged.bound(x, -judged.width if by == "lower" else 0.0)
 
 
-def _shortlist(designs: Tensor, score: Score, belief: Belief) -> Tensor:
+def _reported(candidates: Candidates) -> Candidates:
+    """Those whose bounds are the ends of reported intervals."""
+    return candidates.of(candidates.belief.predictions.belief)
+
+
+def _shortlist(designs: Tensor, score: Score, candidates: Candidates) -> Tensor:
     """The designs (n, dx) of largest score, as many as can be compared in a short time."""
-    number = _COMPARED // (len(belief.z) * len(belief.observations))
+    number = _COMPARED // (len(candidates.z) * len(candidates.belief.weights))
     number = min(max(number, _LEAST_COMPARED), _MOST_COMPARED)
     if len(designs) <= number:
         return designs
-    looked_up = not belief.space.has_environment and belief.posterior.tabulates(designs)
+    looked_up = not candidates.space.has_environment and candidates.posterior.tabulates(designs)
     values = score(designs) if looked_up else scores(score, designs)
     return designs[values.argsort(descending=True)[:number]]
 
 
-def _allowed(belief: Belief) -> Tensor:
+def _allowed(candidates: Candidates) -> Tensor:
     """Measured designs (n, dx) that satisfy the rules of the space; all of them if none does."""
-    designs = belief.space.design.brought_inside(belief.designs)
-    allowed = belief.space.design.allows(designs)
+    designs = candidates.space.design.brought_inside(candidates.designs)
+    allowed = candidates.space.design.allows(designs)
     return designs[allowed] if bool(allowed.any()) else designs
 
 
-def _best_alone(by: By, value: Score, plug_in: Score, belief: Belief) -> Location:
+def _best_alone(by: By, value: Score, plug_in: Score, candidates: Candidates) -> Location:
     """The best design without an environment."""
-    design, measured = belief.space.design, _are_of_space(belief)
+    design, measured = candidates.space.design, _are_of_space(candidates)
     if by == CROSS_VALIDATED and bool(measured.any()):
-        validation = belief.cross_validation
+        validation = candidates.belief.outcome.cross_validation
         if not validation.is_predictive:
-            return design.locate(_best_rewarded(belief, validation, measured))
+            return design.locate(_best_rewarded(candidates, validation, measured))
     if design.finite:
-        return _best_arm(by, value, plug_in, belief)
-    return design.location(_best_in_box(value, plug_in, belief, measured))
+        return _best_arm(by, value, plug_in, candidates)
+    return design.location(_best_in_box(value, plug_in, candidates, measured))
 
 
-def _best_rewarded(belief: Belief, validation: CrossValidation, among: Tensor) -> Tensor:
+def _best_rewarded(candidates: Candidates, validation: CrossValidation, among: Tensor) -> Tensor:
     """Of some of the designs, as a mask (D,), that of best average reward, outliers left out."""
-    designs, kept = belief.designs, validation.weights >= OUTLIER_WEIGHT
-    site, rewards = belief.observations.site.cpu()[kept], validation.rewards[kept]
+    designs, kept = candidates.designs, validation.weights >= OUTLIER_WEIGHT
+    site, rewards = (
+        candidates.belief.outcome.observations.site.cpu()[kept],
+        validation.rewards[kept],
+    )
     sums = rewards.new_zeros(len(designs)).index_add(0, site, rewards)
     counts = site.bincount(minlength=len(designs))
     lowest = rewards.min().to(designs)
     value = (sums / counts).to(designs).where(counts.to(designs) > 0.0, lowest)
-    if not belief.feasible.is_certain:
+    if not candidates.feasible.is_certain:
         with torch.no_grad():
-            value = lowest + belief.feasible(designs) * (value - lowest)
+            value = lowest + candidates.feasible(designs) * (value - lowest)
     return designs[value.where(among, lowest - 1.0).argmax()]
 
 
-def _best_by(rule: ScoreRule, belief: Belief, state: PolicyState) -> Location:
+def _best_by(rule: ScoreRule, candidates: Candidates, state: PolicyState) -> Location:
     """The design of largest score."""
-    score = rule(belief, state.generator)
+    score = rule(candidates, state.generator)
     if not callable(score):
         raise InvalidInput(
             f"the score to recommend by is {checks.shown(score)}, expected a function of designs "
             "(n, d) that returns a tensor (n,)."
         )
-    return maximise(score, belief, torch.Generator().manual_seed(0))
+    return maximise(score, candidates, torch.Generator().manual_seed(0))
 
 
-def _of_rounds(belief: Belief, memory: dict[str, Any]) -> Location:
+def _of_rounds(candidates: Candidates, memory: dict[str, Any]) -> Location:
     best = memory.get(ROUNDS)
     if best is None:
         raise NotReady(
             "no round was recorded, by whose lower bounds to recommend: pass "
             "`policy=acquisition.Recorded(policy)`, and ask until the initial design is over."
         )
-    return belief.space.design.locate(best["design"].to(belief.designs.device))
+    return candidates.space.design.locate(best["design"].to(candidates.designs.device))
 
 
 def first_location(
@@ -305,49 +315,50 @@ def first_location(
     return space.locate(int(best[torch.randint(len(best), (), generator=generator)]))
 
 
-def _are_of_space(belief: Belief) -> Tensor:
+def _are_of_space(candidates: Candidates) -> Tensor:
     """Mask (D,) of the designs of the space: others, such as between levels, may be measured."""
-    design, designs = belief.space.design, belief.designs
+    design, designs = candidates.space.design, candidates.designs
     if isinstance(design, Arms):
         return torch.ones(len(designs), dtype=torch.bool, device=designs.device)
     return design.alike(designs, design.snap(designs))
 
 
-def _best_arm(by: By, value: Score, plug_in: Score, belief: Belief) -> Location:
+def _best_arm(by: By, value: Score, plug_in: Score, candidates: Candidates) -> Location:
     """The best arm, a measured one unless another is better: some that tie may always fail."""
-    arms: Arms = belief.space.design  # type: ignore[assignment]
+    arms: Arms = candidates.space.design  # type: ignore[assignment]
     every = (
-        _best_elsewhere(arms, by, belief)
+        _best_elsewhere(arms, by, candidates)
         if arms.is_elsewhere
-        else _shortlist(arms.points, plug_in, belief)
+        else _shortlist(arms.points, plug_in, candidates)
     )
-    measured = _shortlist(belief.designs, plug_in, belief)
-    candidates = torch.cat([measured, every])
-    return arms.locate(candidates[best_row(value, candidates)])
+    measured = _shortlist(candidates.designs, plug_in, candidates)
+    points = torch.cat([measured, every])
+    return arms.locate(points[best_row(value, points)])
 
 
-def _best_elsewhere(arms: Arms, by: By, belief: Belief) -> Tensor:
+def _best_elsewhere(arms: Arms, by: By, candidates: Candidates) -> Tensor:
     """The arms (n, d) of largest plug-in value, where workers know it."""
-    posterior = belief.posterior
-    if not isinstance(posterior, AtArms) or not belief.feasible.is_certain:
+    posterior = candidates.posterior
+    if not isinstance(posterior, AtArms) or not candidates.feasible.is_certain:
         raise away_from_arms("the recommendation")
-    width = -belief.width if by == "lower" else 0.0
+    width = -candidates.width if by == "lower" else 0.0
     return arms.points[posterior.top(width, _LEAST_COMPARED)[0]]
 
 
-def _best_in_box(value: Score, plug_in: Score, belief: Belief, eligible: Tensor) -> Tensor:
+def _best_in_box(value: Score, plug_in: Score, candidates: Candidates, eligible: Tensor) -> Tensor:
     """The best point, a measured one unless another is better by more than the search resolves.
 
     The search is by the plug-in value, which takes a small part of the time. What is integrated
     over the hyperparameters differs from it most at the points measured.
     """
-    box: Box = belief.space  # type: ignore[assignment]
-    measured = best_of(belief.designs[eligible], value)
-    near = measured if len(measured) else best_of(box.snap(belief.designs), value)
+    box: Box = candidates.space  # type: ignore[assignment]
+    measured = best_of(candidates.designs[eligible], value)
+    near = measured if len(measured) else best_of(box.snap(candidates.designs), value)
     point = best_point(plug_in, box, torch.Generator().manual_seed(0), near)
     if not len(measured):
         return point
     gain = scores(value, torch.stack([point, measured[0]]))
-    spread = robust_spread(belief.outcome.transform(belief.observations.rewards))
+    outcome = candidates.belief.outcome
+    spread = robust_spread(outcome.transform(outcome.observations.rewards))
     better = float(gain[0] - gain[1]) > _NO_BETTER * spread
     return point if better else measured[0]

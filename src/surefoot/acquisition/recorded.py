@@ -62,7 +62,7 @@ class Recorded:
         """The choice of the wrapped policy."""
         location = as_policy(self.policy).choose(belief, among, state)
         with torch.no_grad():
-            bound = belief.represented.bound_at(location, -belief.width)
+            bound = belief.candidates.bound_at(location, -belief.band.width)
             value = float(
                 belief.outcome.transform.inverse(bound)
             )  # the transformation of each round is another

@@ -166,10 +166,10 @@ class Replication:
         """The best known point where it is due, else what the other policy chooses."""
         since = state.memory.get(SINCE, 0)
         if among is None:
-            observations = belief.observations
+            observations = belief.outcome.observations
             with torch.no_grad():
                 space, sites = belief.space.seen, observations.sites  # without an environment
-                values = belief.bound(sites, 0.0)
+                values = belief.candidates.bound(sites, 0.0)
                 allowed = space.allows(sites) & (space.brought_inside(sites) == sites).all(-1)
                 best = int(torch.where(allowed, values, -torch.inf).argmax())
             arm = observations.arms[best] if space.finite else None

@@ -8,11 +8,11 @@ from typing import Any
 
 import torch
 
-from surefoot.beliefs import Belief
+from surefoot.beliefs import Candidates
 from surefoot.beliefs.probability import Score
 
-ScoreRule = Callable[[Belief, torch.Generator], Score]
-"""An acquisition function: designs (n, dx) -> (n,), from a belief and a source of randomness."""
+ScoreRule = Callable[[Candidates, torch.Generator], Score]
+"""An acquisition function: designs (n, dx) -> (n,), from candidates and a source of randomness."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from surefoot._internal import checks
-from surefoot.beliefs import Belief
+from surefoot.beliefs import Candidates
 from surefoot.beliefs.probability import Score
 from surefoot.regression.draws import Path
 
@@ -71,25 +71,26 @@ class ThompsonSampling:
         checks.non_negative("scale", self.scale)
         checks.truth("by_width", self.by_width)
 
-    def __call__(self, belief: Belief, generator: torch.Generator) -> Score:
+    def __call__(self, candidates: Candidates, generator: torch.Generator) -> Score:
         """The score of one round, whose function is drawn here."""
-        posterior, prior = belief.posterior, belief.outcome.prior
+        belief, posterior = candidates.belief, candidates.posterior
+        prior, success = belief.outcome.prior, belief.failures.success
         if self.by_width:
             path = belief.band.draw(self.scale, generator, prior)
         else:
             path = posterior.of_rewards.path(generator, prior, self.scale)
-        drawn = path if belief.success.is_certain else _discounted(path, belief.success, belief)
+        drawn = path if success.is_certain else _discounted(path, success, candidates.sites)
         if belief.constraints.probability.is_certain:
-            return lambda x: belief.risk_of(drawn, x)
+            return lambda x: candidates.risk_of(drawn, x)
         with torch.no_grad():
-            at_designs = belief.risk_of(drawn, belief.designs)
-        return lambda x: belief.constrained(x, belief.risk_of(drawn, x), at_designs)
+            at_designs = candidates.risk_of(drawn, candidates.designs)
+        return lambda x: candidates.constrained(x, candidates.risk_of(drawn, x), at_designs)
 
 
-def _discounted(path: Path, success: Score, belief: Belief) -> Path:
+def _discounted(path: Path, success: Score, sites: Tensor) -> Path:
     """A function drawn, where a failure counts as its lowest value at a site."""
     with torch.no_grad():
-        worst = path(belief.sites).min()
+        worst = path(sites).min()
 
     def weighed(points: Tensor) -> Tensor:
         chance = success(points)

@@ -51,14 +51,14 @@ def on_best_level(belief: Belief) -> Belief:
         return belief
     known, rewards = belief.constraints, outcome.at_reference.rewards
     with torch.no_grad():
-        assured = known.suffices(known.assurance(belief.observations.sites))
+        assured = known.suffices(known.assurance(outcome.observations.sites))
     if not bool(assured.any()):
         return belief
-    best = rewards[assured[belief.observations.site]].max()
+    best = rewards[assured[outcome.observations.site]].max()
     middles = rewards.new_tensor([0.5 * (low + high) for low, high in gaps])
     below = middles[middles < best]
     on_it = rewards >= (below.max() if len(below) else -torch.inf)
-    sites = belief.observations.site[on_it].unique()
+    sites = outcome.observations.site[on_it].unique()
     if bool(on_it.all()) or len(sites) < _FEW:
         return belief
     level = _fitted(outcome, outcome.observations.among(on_it), outcome.model.hyperparameters)
@@ -74,7 +74,7 @@ def on_best_level(belief: Belief) -> Belief:
             (*known.measured, ON_IT),
             known.objectives,
         ),
-        unstable_sites=belief.unstable_sites[:0],
+        failures=replace(belief.failures, unstable=belief.failures.unstable[:0]),
     )
 
 

@@ -48,7 +48,7 @@ def missing(belief: Belief) -> str:
         f"{name} is for features that represent the kernel: pass `Exact()`": (
             theorem.exact and unexplained(outcome.sample, outcome.prior_variance) > 0.0
         ),
-        "measurements failed or there are constraints": not belief.feasible.is_certain,
+        "measurements failed or there are constraints": not belief.candidates.feasible.is_certain,
         "the table of the arms is `Sharded`": belief.space.seen.is_elsewhere,
     }
     return next((reason for reason, holds in reasons.items() if holds), "")
@@ -77,18 +77,19 @@ def certificate(belief: Belief, delta: float | None, design: Tensor | None) -> C
         belief,
         outcome=outcome,
         band=outcome.band,
-        interval=CONFIDENCE_BOUNDS,
+        reported=replace(belief.reported, interval=CONFIDENCE_BOUNDS),
         pending=PendingQueries(),
-    ).represented
+    )
     space = belief.space.design
     with torch.no_grad():
         if isinstance(space, Arms):
             x = space.points
         else:
-            filling = candidates(space, belief.designs[:1], torch.Generator().manual_seed(0))
-            given = belief.designs[:0] if design is None else design.unsqueeze(0)
-            x = torch.cat([filling.to(belief.designs), belief.designs, given.to(belief.designs)])
-        _, lower, upper = proved.risks(x)
+            known = belief.candidates.designs
+            filling = candidates(space, known[:1], torch.Generator().manual_seed(0))
+            given = known[:0] if design is None else design.unsqueeze(0)
+            x = torch.cat([filling.to(known), known, given.to(known)])
+        _, lower, upper = proved.candidates.risks(x)
         given_arm = None if design is None else space.locate(design).arm
         row = int(lower.argmax()) if design is None else len(x) - 1
         row = row if given_arm is None else given_arm

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from surefoot._internal.process_settings import with_own_settings
 from surefoot.spaces import Arms
+from surefoot.spaces.listed_designs import Designs, located_designs
 from surefoot.types import InvalidInput
 
 if TYPE_CHECKING:
@@ -21,9 +23,25 @@ _REACH = (0.1, 0.03, 0.01)  # of those that surround one, in the unit cube
 _LEAST = 1e-300  # deviation
 
 
-def expected(belief: Belief, designs: Tensor, over: Tensor) -> Tensor:
-    """Expected improvements (n,) of designs (n, dx) on another one (1, dx), without noise."""
+@with_own_settings
+def expected(belief: Belief, designs: Designs, over: Designs) -> Tensor:
+    """Expected improvement of designs on another one, without noise.
+
+    Args:
+        belief: The belief.
+        designs: Designs (n, dx).
+        over: The design (dx,) to improve on.
+
+    Returns:
+        Expected improvements (n,) of at least 0, in units of the posterior; they count as far as
+        all constraints are likely to hold.
+
+    Raises:
+        InvalidInput: If the space has no such designs, or it has an environment.
+    """
     _check_no_environment(belief)
+    designs = located_designs(belief.space, designs, "designs")
+    over = located_designs(belief.space, [over], "over")
     with torch.no_grad():
         pairs = torch.stack([designs, over.expand_as(designs)], 1)  # (n, 2, dx)
         at = belief.outcome.integrated.joint(pairs)
@@ -36,27 +54,48 @@ def expected(belief: Belief, designs: Tensor, over: Tensor) -> Tensor:
         return gains * belief.feasibility(designs)
 
 
-def largest(belief: Belief, over: Tensor) -> Tensor:
-    """Improvement (1024,) of the best design on one (1, dx) in functions drawn, as shares."""
+@with_own_settings
+def largest(belief: Belief, over: Designs) -> Tensor:
+    """Improvement of the best design on another one, in functions drawn.
+
+    The functions are drawn from the posterior integrated over the hyperparameters, at many
+    designs that fill the space and surround the given one.
+
+    Args:
+        belief: The belief.
+        over: The design (dx,) to improve on.
+
+    Returns:
+        Shares (1024,) of the magnitude of its predicted value; negative where no other design is
+        better. A design counts where the drawn constraints hold. Where it is not known that they
+        hold at the given one, there is nothing to improve on yet: all are infinite.
+
+    Raises:
+        InvalidInput: If the space has no such design, or it has an environment.
+
+    References:
+        Wilson 2024, "Stopping Bayesian optimization with probabilistic regret bounds".
+    """
     _check_no_environment(belief)
+    over = located_designs(belief.space, [over], "over")
     generator = torch.Generator().manual_seed(0)
     points = candidates(belief.space.design, over.cpu(), generator).to(over.device)
-    if not bool(belief.is_assured(over)):
+    if not bool(belief.candidates.is_assured(over)):
         return torch.full((_DRAWS,), torch.inf, dtype=torch.float64)
-    reported = belief.reported
+    predictions = belief.predictions
     with torch.no_grad():
-        mean, deviation = reported.band.predictive.mean_and_deviation(points)
+        mean, deviation = predictions.belief.band.predictive.mean_and_deviation(points)
         best = (mean + 3.0 * deviation).topk(min(_DRAWN, len(points))).indices
         points = torch.cat([over, points[best]])
         drawn = belief.outcome.integrated.draws(points, _DRAWS, generator)
-        values = belief.comparable(drawn)
+        values = predictions.comparable(drawn)
         changes = values[1:] - values[:1]
         holds = belief.constraints.draws(points[1:], _DRAWS, generator)
         largest = torch.where(holds, changes, -torch.inf).amax(0).cpu()
-        if belief.is_ratio:
-            sign = 1.0 if belief.units.is_increasing else -1.0
+        if predictions.is_ratio:
+            sign = 1.0 if belief.reported.units.is_increasing else -1.0
             return sign * (sign * largest).expm1()
-        value = belief.at_inputs(over)[0].abs().cpu()
+        value = predictions.at_inputs(over)[0].abs().cpu()
     return (largest / value).nan_to_num(nan=0.0, posinf=torch.inf, neginf=-torch.inf)
 
 

@@ -21,8 +21,9 @@ from surefoot._internal.process_settings import with_own_settings
 from surefoot.acquisition.policy import as_policy
 from surefoot.acquisition.recommendation import ROUNDS, By, check_by, first_location, recommend
 from surefoot.acquisition.scores import PolicyState
-from surefoot.beliefs import Belief, ConstraintBeliefs
+from surefoot.beliefs import Belief, ConstraintBeliefs, FailureBelief, Reported
 from surefoot.beliefs.band import Band
+from surefoot.beliefs.belief import rows
 from surefoot.beliefs.estimands import estimand_of
 from surefoot.beliefs.model import FitStore
 from surefoot.beliefs.outcome import OutcomeBelief
@@ -416,7 +417,7 @@ class Optimizer:
         References:
             Nguyen et al. 2021, Section 3.2, on a `Joint` space.
         """
-        belief = self.belief().reporting(risk, estimand)
+        belief = self.belief().of(risk=risk, estimand=estimand)
         if within is not None:
             belief = replace(belief, space=arguments.part_of(self.space, within))
         rule = self.method.reporting.by if by is None else by
@@ -432,7 +433,7 @@ class Optimizer:
         pending = {"pending queries": [query.id for query in self.pending]}
         if not len(self.history):
             return as_html("Optimizer", pending, ["No reward yet."])
-        return as_html("Optimizer", {**self.recommend().rows, **self.belief().rows, **pending})
+        return as_html("Optimizer", {**self.recommend().rows, **rows(self.belief()), **pending})
 
     @property
     def outcomes(self) -> Mapping[str, Outcome]:
@@ -552,7 +553,8 @@ class Optimizer:
         belief = self._searching()
         if space is not self.space:
             share = _GIVEN if space.design.fixed else 1.0  # type: ignore[union-attr]
-            belief = replace(belief.of_width(share * belief.width), space=space)
+            band = belief.band.of_width(share * belief.band.width)
+            belief = replace(belief, space=space, band=band)
         location = self._permitted.choose(self.policy, belief, among, self._state, self._told)
         if not isinstance(location, Location):
             raise InvalidInput(
@@ -632,13 +634,17 @@ class Optimizer:
             band,
             pending,
             told.designs,
-            success,
+            FailureBelief(
+                success,
+                told.shared_failures,
+                told.shared_conditions,
+                outcome.observations.sites[unstable],
+            ),
             told.outcomes.beliefs,
-            reporting.interval,
-            estimand_of(reporting.estimand, lambda: outcome.noise_sample),
-            unstable_sites=unstable,
-            shared_failures=told.shared_failures,
-            shared_conditions=told.shared_conditions,
+            Reported(
+                reporting.interval,
+                estimand_of(reporting.estimand, lambda: outcome.noise_sample),
+            ),
         )
 
     @property

@@ -143,7 +143,7 @@ class WhereSafe:
     ) -> Location:
         """The choice of the policy, or where the safe set is known well one that extends it."""
         location = policy.choose(belief, among, state)
-        if among is None or belief.round % _KNOWN_EVERY == 0:
+        if among is None or belief.candidates.round % _KNOWN_EVERY == 0:
             return location
         known = self.safe_set(told)
         if not known.is_known(location.point):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 import uuid
 import weakref
 from collections.abc import Callable
@@ -121,7 +122,15 @@ def _forget(key: str) -> None:
 
 
 def _end(executor: Executor, key: str) -> None:
-    """Free the memory of a part, and end its executor."""
+    """Free the memory of a part, and end its executor.
+
+    In a thread: memory is collected anywhere, as in `submit` under a lock of all executors.
+    """
+    with contextlib.suppress(Exception):  # none can be started when Python ends
+        threading.Thread(target=_forgotten, args=(executor, key), daemon=True).start()
+
+
+def _forgotten(executor: Executor, key: str) -> None:
     with contextlib.suppress(Exception):  # it may be lost
         forgotten = executor.submit(_forget, key)
         forgotten.add_done_callback(lambda _: executor.shutdown(wait=False))

@@ -288,7 +288,7 @@ def test_a_fitted_transformation_maps_quantiles_exactly() -> None:
     assert not model.outcome_transform._is_linear
     posterior = model.posterior(points)
     assert isinstance(posterior, ChainPosterior)
-    normal = model.beliefs[0].joint(points)
+    normal = model.beliefs[0].posterior.joint(points)
     for share in (0.1, 0.5, 0.9):
         level = torch.tensor(share, dtype=torch.float64)
         deviation = normal.covariance.diagonal().sqrt()

@@ -84,7 +84,8 @@ def test_a_report_at_a_level_is_a_measurement_of_it() -> None:
     belief = study.sampler.belief(study)
     assert belief.trials == [0, 0, 1, 1, 3]
     assert belief.values.tolist() == [7.0, 5.0, 6.0, 4.0, 3.0]
-    levels = belief.belief.observations.sites[belief.belief.observations.site][:, -1]
+    observations = belief.belief.outcome.observations
+    levels = observations.sites[observations.site][:, -1]
     assert levels.tolist() == [0.0, 0.5, 0.0, 1.0, 0.5]
 
 

@@ -348,7 +348,7 @@ def test_each_objective_has_its_own_standard_errors(named: bool) -> None:
         study.add_trial(trial)
     for name, error in zip(names, (0.5, 0.25), strict=True):
         one = belief(study).objectives[name]
-        assert one.belief.observations.sems.tolist() == [error] * 12
+        assert one.belief.outcome.observations.sems.tolist() == [error] * 12
 
 
 @pytest.mark.parametrize("recorded", [[1.0], {"values_1": -1.0}, {"values_1": "x"}])

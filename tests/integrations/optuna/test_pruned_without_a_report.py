@@ -53,7 +53,9 @@ def test_it_counts_as_failed(objectives: int, name: str, system: dict[str, Any])
     assert failures(study) == pytest.approx([0.9])
     known = belief(study)
     for one in known.objectives.values():
-        failed, measured = one.belief.success(torch.tensor([[0.9], [0.2]], dtype=torch.float64))
+        failed, measured = one.belief.failures.success(
+            torch.tensor([[0.9], [0.2]], dtype=torch.float64)
+        )
         assert failed < measured
 
 

@@ -63,7 +63,7 @@ def test_a_method_of_the_users_own_chooses_and_predicts():
 
     def method(problem, **options):
         seen.append(options["initial"])
-        corner = lambda belief, generator: lambda points: -points.sum(-1)  # noqa: E731
+        corner = lambda candidates, generator: lambda points: -points.sum(-1)  # noqa: E731
         wide = sf.widths.constant(7.0)
         return replace(sf.algorithms.robust(problem, **options), policy=corner, width=wide)
 

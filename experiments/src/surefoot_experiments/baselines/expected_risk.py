@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from surefoot.acquisition import Score
-from surefoot.beliefs import Belief
+from surefoot.beliefs import Candidates
 from surefoot.types import InvalidInput
 from surefoot_experiments.baselines.arguments import count
 from surefoot_experiments.baselines.fantasies import quasi_normals
@@ -56,19 +56,19 @@ class ExpectedRisk:
         count("values", self.values, least=2)
         count("samples", self.samples)
 
-    def __call__(self, belief: Belief, generator: torch.Generator) -> Score:
-        space = belief.space
+    def __call__(self, candidates: Candidates, generator: torch.Generator) -> Score:
+        space, belief = candidates.space, candidates.belief
         if not space.has_environment:
-            return belief.mean
+            return candidates.mean
         if space.environment.weights_vary:
             raise InvalidInput(
                 "`ExpectedRisk` needs weights of the environment that are the same for all "
                 'designs: pass them as numbers, or recommend by "mean".'
             )
-        belief = belief.sampled(self.values, generator.clone_state())
-        z, posterior = belief.z, belief.posterior
+        candidates = Candidates.sampled(belief, self.values, generator.clone_state())
+        z, posterior = candidates.z, belief.posterior
         normals = quasi_normals(self.samples, len(z), torch.Generator().manual_seed(0)).to(z)
-        risk = differentiable(belief.risk, belief.weights_at(belief.designs))
+        risk = differentiable(belief.risk, candidates.weights_at(candidates.designs))
         eye = torch.eye(len(z), dtype=z.dtype, device=z.device)
 
         def expected(x: Tensor) -> Tensor:

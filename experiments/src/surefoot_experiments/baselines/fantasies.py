@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from surefoot.acquisition import Evaluation
-from surefoot.beliefs import Belief
+from surefoot.beliefs import Candidates
 from surefoot.spaces import Joint
 from surefoot_experiments.baselines.many_rows import (
     batched,
@@ -94,7 +94,8 @@ class Fantasies:
         Cakmak et al. 2020, "Bayesian optimization of risk measures", rho-KG^apx.
     """
 
-    def __init__(self, belief: Belief, draws: Draws) -> None:
+    def __init__(self, candidates: Candidates, draws: Draws) -> None:
+        belief = candidates.belief
         self._joint: Joint = belief.space  # type: ignore[assignment]
         self._posterior = belief.posterior
         self._risk, self._draws = belief.risk, draws
@@ -102,7 +103,7 @@ class Fantasies:
         self._differentiable = differentiable(belief.risk, draws.weights)
         self._noise = self._posterior.factor.ridge * self._posterior.scale**2
         number = len(draws.z)
-        self.designs = self._best_of_many(belief.designs)  # (D, dx)
+        self.designs = self._best_of_many(candidates.designs)  # (D, dx)
         points = self._joint.points(self.designs, draws.z)  # (D, n, d)
         self._evaluated = self._posterior.evaluate(points.flatten(0, 1))
         first = self._evaluated.features[:number]

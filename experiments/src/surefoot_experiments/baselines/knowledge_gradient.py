@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from surefoot.acquisition import PolicyState, ascend, diverse
-from surefoot.beliefs import Belief
+from surefoot.beliefs import Belief, Candidates
 from surefoot.risks import Risk
 from surefoot.spaces import Arms, Box, Joint, Location
 from surefoot.types import InvalidInput
@@ -104,9 +104,9 @@ class RiskKnowledgeGradient:
         space: Joint = belief.space  # type: ignore[assignment]
         listed = None if among is None else torch.stack([location.design for location in among])
         with torch.no_grad():
-            belief = belief.sampled(self.values, state.generator)
-            gain = Fantasies(belief, self._draws(belief, state.generator))
-            pairs = Pairs(space, belief.z, listed)
+            candidates = Candidates.sampled(belief, self.values, state.generator)
+            gain = Fantasies(candidates, self._draws(candidates, state.generator))
+            pairs = Pairs(space, candidates.z, listed)
             if pairs.all is not None:
                 screened = gain.best(*pairs(pairs.all), self.screening)[0]
                 found = pairs.all[screened.topk(min(_SCREENED, len(screened))).indices]
@@ -118,11 +118,11 @@ class RiskKnowledgeGradient:
             arm = row if among is None or row is None else among[row].design_arm
             return space.location(x[0], arm, z[0].cpu())
 
-    def _draws(self, belief: Belief, generator: torch.Generator) -> Draws:
-        z = belief.z
+    def _draws(self, candidates: Candidates, generator: torch.Generator) -> Draws:
+        z = candidates.z
         outcomes = quasi_normals(self.fantasies, 1, generator)[:, 0].to(z)
         functions = quasi_normals(self.samples, len(z), generator).to(z)
-        return Draws(z, belief.weights_at(belief.designs), outcomes, functions)
+        return Draws(z, candidates.weights_at(candidates.designs), outcomes, functions)
 
     def _search(self, gain: Fantasies, pairs: Pairs, generator: torch.Generator) -> Tensor:
         """The points (n, e) that may be best."""

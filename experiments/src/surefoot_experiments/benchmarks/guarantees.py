@@ -264,7 +264,7 @@ def run(trial: Trial) -> Rows:
         for round_, error in enumerate(errors):
             regret[round_] = problem.step(optimizer, error)
             if (round_ + 1) % LOOK == 0 and not failed:
-                _, lower, upper = optimizer.belief().ends(problem.points)
+                _, lower, upper = optimizer.belief().band.ends(problem.points)
                 outside = (problem.values > upper + 1e-9) | (problem.values < lower - 1e-9)
                 failed = bool(outside.any())
         late = float(regret[-max(1, trial.rounds // 10) :].mean())

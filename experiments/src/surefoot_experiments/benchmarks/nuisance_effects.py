@@ -110,7 +110,7 @@ def _runs(trial: Trial) -> Iterator[dict[str, object]]:
             "regret": float(np.expm1(SPREAD * max(value - best, 0.0))),
             "covered": found.lower <= truth <= found.upper,
             "length": found.upper - found.lower,
-            "kept": bool(optimizer.belief().effects),
+            "kept": bool(optimizer.belief().outcome.effects),
             "seconds": float(np.median(seconds)),
         }
 

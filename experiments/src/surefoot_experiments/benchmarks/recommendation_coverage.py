@@ -83,7 +83,7 @@ def run(trial: Trial) -> Rows:
         truth = float(function(best.point[None]))
         with torch.no_grad():
             mean, deviation = optimizer.belief().posterior.mean_and_deviation(best.point[None])
-        hyperparameters = optimizer.belief().hyperparameters
+        hyperparameters = optimizer.belief().outcome.fitted
         inverse = hyperparameters.warp.inverse if hyperparameters else torch.clone
         lower, upper = (
             float(inverse(mean + sign * optimizer.width * deviation)) for sign in (-1.0, 1.0)

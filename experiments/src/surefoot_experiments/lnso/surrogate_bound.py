@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
 
 from surefoot.acquisition import Lacing, PolicyState, ScorePolicy
-from surefoot.beliefs import Belief
+from surefoot.beliefs import Belief, Candidates
 from surefoot.risks import Risk, VaR
 from surefoot.spaces import Arms, Box, ContinuousEnvironment, Joint, Location
 from surefoot.types import InvalidInput
@@ -87,16 +87,16 @@ class SurrogateBound:
             return pool[torch.randint(_POOL, (number,), generator=generator)]
 
         def upper(x: Tensor, z: Tensor) -> Tensor:  # (b, n, dx), (k, dz) -> (b, n, k)
-            return belief.bounds(x.flatten(0, 1), z).upper.reshape(*x.shape[:2], len(z))
+            return known.bounds(x.flatten(0, 1), z).upper.reshape(*x.shape[:2], len(z))
 
         z = draw(256)
-        sampled = replace(belief, z=z, weights_of_z=torch.full_like(z[:, 0], 1.0 / len(z)))
-        known = sampled.designs
-        if len(known):
+        known = Candidates(belief, z, torch.full_like(z[:, 0], 1.0 / len(z)))
+        measured = known.designs
+        if len(measured):
             with torch.no_grad():
-                order = sampled.mean(known).argsort(descending=True)
-            known = known[order[: self.starts // 2]]
-        starts = torch.cat([known, design.sample(self.starts - len(known), generator)])
+                order = known.mean(measured).argsort(descending=True)
+            measured = measured[order[: self.starts // 2]]
+        starts = torch.cat([measured, design.sample(self.starts - len(measured), generator)])
         with torch.no_grad():
             ends, _ = maximise_var(
                 upper,
@@ -109,15 +109,15 @@ class SurrogateBound:
                 self.surrogate,
             )
             candidates = design.snap(torch.cat([ends, starts]))
-            values = quantile_by_pinball(lambda k: belief.bounds(candidates, draw(k)).upper, level)
+            values = quantile_by_pinball(lambda k: known.bounds(candidates, draw(k)).upper, level)
             x = design.on_boundary(candidates[int(values.argmax())])
             low, high = quantile_by_pinball(
-                lambda k: torch.cat(belief.bounds(x.unsqueeze(0), draw(k))[1:]), level
+                lambda k: torch.cat(known.bounds(x.unsqueeze(0), draw(k))[1:]), level
             ).tolist()
         density = self.lacing != "unif" and not space.observed
         found = lacing_search.search(
-            lambda z: belief.bounds(x.unsqueeze(0), z).lower[0],
-            lambda z: belief.bounds(x.unsqueeze(0), z).upper[0],
+            lambda z: known.bounds(x.unsqueeze(0), z).lower[0],
+            lambda z: known.bounds(x.unsqueeze(0), z).upper[0],
             low,
             high,
             (lambda z: environment.log_prob(z.cpu()).to(z)) if density else None,

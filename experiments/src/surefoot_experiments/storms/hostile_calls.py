@@ -11,6 +11,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import torch
 
 import surefoot as sf
 from surefoot import acquisition, algorithms, features, hyperparameters, kernels, widths
+from surefoot.beliefs import gains
 from surefoot.types import OBJECTIVE, Measurement
 
 _LINE = torch.linspace(0.0, 1.0, 6, dtype=torch.float64).unsqueeze(-1)
@@ -184,8 +186,8 @@ METHODS: dict[str, Arguments] = {
     "belief.predict": {"designs": lambda: _LINE[:2], "estimand": lambda: "mean"},
     "belief.feasibility": {"designs": lambda: _LINE[:2]},
     "belief.difference": {"design": lambda: _LINE[0], "other": lambda: _LINE[1]},
-    "belief.expected_gains": {"designs": lambda: _LINE[:2], "over": lambda: _LINE[1]},
-    "belief.largest_gains": {"over": lambda: _LINE[1]},
+    "gains.expected": {"designs": lambda: _LINE[:2], "over": lambda: _LINE[1]},
+    "gains.largest": {"over": lambda: _LINE[1]},
     "belief.draws": {"designs": lambda: _LINE[:2], "number": lambda: 3},
     "belief.conditioned": {"points": lambda: _LINE[:2], "rewards": lambda: [1.0, 2.0]},
 }
@@ -315,6 +317,8 @@ def call(count: int, seed: int = 0) -> Figures:
 def _method(optimizer: sf.Optimizer, name: str) -> Callable[..., Any]:
     """A method of an optimizer, or of its belief."""
     owner, _, method = name.rpartition(".")
+    if owner == "gains":
+        return partial(getattr(gains, method), optimizer.belief())
     return getattr(optimizer.belief() if owner else optimizer, method)
 
 

@@ -17,16 +17,18 @@ Law = Callable[[Tensor], Moments]
 
 def law_of(belief: Belief) -> Law:
     """The posterior of a belief, at its hyperparameters."""
-    return _standardised(belief, belief.joint)
+    return _standardised(belief, belief.posterior.joint)
 
 
 def mixture_of(belief: Belief) -> Law:
     """The posterior under samples of the hyperparameters, at points (..., 1, q, d)."""
-    return _standardised(belief, lambda points: belief.components(points.squeeze(-3)))
+    return _standardised(
+        belief, lambda points: belief.outcome.integrated.components(points.squeeze(-3))
+    )
 
 
 def _standardised(belief: Belief, law: Law) -> Law:
-    center, scale = belief.hyperparameters.center, belief.hyperparameters.scale
+    center, scale = belief.outcome.fitted.center, belief.outcome.fitted.scale
 
     def standardised(points: Tensor) -> Moments:
         mean, covariance = law(points)

@@ -21,7 +21,7 @@ from torch import Tensor
 from surefoot._internal import checks
 from surefoot._internal.process_settings import own_settings
 from surefoot.algorithms import robust
-from surefoot.beliefs import Belief, Credible, Moments
+from surefoot.beliefs import Belief, Credible, Moments, Reported
 from surefoot.beliefs import Model as OutcomeModel
 from surefoot.hyperparameters import HyperparameterFit
 from surefoot.hyperparameters.fitted import Fitted
@@ -207,7 +207,9 @@ class RobustGP(Model, GP, FantasizeMixin):
                     weights=fitted.weights.to(device),
                 )
                 outcome = model.belief(seen, here, torch.Generator().manual_seed(0))
-                belief = Belief(model.space, Mean(), outcome, outcome.band, interval=Credible())
+                belief = Belief(
+                    model.space, Mean(), outcome, outcome.band, reported=Reported(Credible())
+                )
                 found.append(belief)
         return found
 
@@ -540,7 +542,7 @@ class RobustGP(Model, GP, FantasizeMixin):
     def _components(self) -> int:
         """Number of components of the mixture."""
         one = self._points[:1, None].double()
-        return self.beliefs[0].components(one).mean.shape[-2]
+        return self.beliefs[0].outcome.integrated.components(one).mean.shape[-2]
 
     def _jitter(self, output: int) -> float:
         return _JITTER * float(self.fits[output].kernel.outputscale)

@@ -14,6 +14,7 @@ from surefoot._internal import checks
 from surefoot._internal.html import as_html
 from surefoot._internal.pareto import non_dominated
 from surefoot._internal.user_warnings import warn
+from surefoot.beliefs.belief import rows
 from surefoot.beliefs.constraints import CONFIDENT
 from surefoot.integrations.optuna.discarded import trials_of
 from surefoot.integrations.optuna.front import Front, ParetoPoint
@@ -66,7 +67,7 @@ class MultiObjectiveBelief:
 
     def _repr_html_(self) -> str:
         tables = [
-            as_html(f"Belief of {name}", one.belief.rows) for name, one in self.objectives.items()
+            as_html(f"Belief of {name}", rows(one.belief)) for name, one in self.objectives.items()
         ]
         return "".join(tables)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import torch
 from torch import Tensor
 
-from surefoot.regression.transforms import Chain
+from surefoot.regression.transforms import UNCHANGED
 from surefoot.risks.risk import Risk, support_only
 from surefoot.types import InvalidInput
 
@@ -94,7 +94,7 @@ class Value:
         """The value."""
         if environments is not None:
             self.values()
-        return belief.at_inputs(x, offset)
+        return belief.predictions.at_inputs(x, offset)
 
 
 VALUE = Value()
@@ -135,13 +135,15 @@ class RiskOverEnvironment:
         """The risk, or the value under the environment of each configuration."""
         joint: Joint = belief.space  # type: ignore[assignment]
         if environments is not None:
-            return belief.at_inputs(joint.pairs(x, self._encoded(x, environments)))
+            return belief.predictions.at_inputs(joint.pairs(x, self._encoded(x, environments)))
         z, weights = self.values()
-        rewards, risks = belief.in_units(Chain()), []
+        rewards, risks = belief.of(units=UNCHANGED).predictions, []
         for chunk in x.split(max(1, _CHUNK // len(z))):
             bounds = rewards.at_inputs(joint.points(chunk, z).flatten(0, 1))
             risks.append([self.risk(each.reshape(len(chunk), len(z)), weights) for each in bounds])
-        middle, *ends = (belief.units.inverse(torch.cat(each)) for each in zip(*risks, strict=True))
+        middle, *ends = (
+            belief.reported.units.inverse(torch.cat(each)) for each in zip(*risks, strict=True)
+        )
         return middle, torch.minimum(*ends), torch.maximum(*ends)
 
     def _encoded(self, x: Tensor, environments: Environments) -> Tensor:

@@ -19,7 +19,8 @@ from surefoot._internal.process_settings import with_own_settings
 from surefoot._internal.user_warnings import warn
 from surefoot.acquisition.recommendation import By, recommend
 from surefoot.acquisition.scores import PolicyState
-from surefoot.beliefs import Belief
+from surefoot.beliefs import Belief, gains
+from surefoot.beliefs.belief import rows
 from surefoot.beliefs.constraints import CONFIDENT, goal_of
 from surefoot.beliefs.estimands import Ends, of_measured_sign
 from surefoot.estimators.student_t import OUTLIER_WEIGHT
@@ -89,12 +90,12 @@ class StudyBelief:
         with warnings.catch_warnings():  # of what the row about constraints says
             warnings.simplefilter("ignore")
             best = self.recommend()
-        return as_html("Belief of the study", {**best.rows, **self.belief.rows})
+        return as_html("Belief of the study", {**best.rows, **rows(self.belief)})
 
     @cached_property
     def values(self) -> np.ndarray:
         """Values (n,) of the trials in the model."""
-        return self._array(self._units.inverse(self.belief.observations.rewards)).copy()
+        return self._array(self._units.inverse(self.belief.outcome.observations.rewards)).copy()
 
     @property
     def weights(self) -> np.ndarray:
@@ -104,7 +105,7 @@ class StudyBelief:
     @property
     def cross_validation(self) -> CrossValidation:
         """Leave-one-out predictions of the values, in the units of the model."""
-        return self.belief.cross_validation
+        return self.belief.outcome.cross_validation
 
     @property
     def log_density_left_out(self) -> float:
@@ -114,7 +115,7 @@ class StudyBelief:
         """
         validation, steps = self.cross_validation, 1e-6 * np.maximum(np.abs(self.values), 1e-300)
         below, above = (self.on_model_scale(self.values + sign * steps) for sign in (-1.0, 1.0))
-        slopes = np.abs(above - below) / (2.0 * steps) / self.belief.hyperparameters.scale
+        slopes = np.abs(above - below) / (2.0 * steps) / self.belief.outcome.fitted.scale
         z = self._array((validation.rewards - validation.predicted) / validation.deviations)
         deviations = self._array(validation.deviations)
         return float((np.log(slopes / deviations) - 0.5 * z**2).sum())
@@ -132,12 +133,13 @@ class StudyBelief:
         Raises:
             InvalidInput: If it is no configuration of the study.
         """
-        return float(self.belief.bias_near(self._points([params])))
+        self.predicted.check_single("errors of predictions")
+        return float(self.belief.outcome.bias_near(self._points([params])))
 
     @property
     def unstable(self) -> list[dict[str, Any]]:
         """Configurations whose measurements differ too much, as values by parameter name."""
-        points = self.belief.unstable
+        points = self.belief.failures.unstable
         return [{**self.configuration(point), **self.constant} for point in points]
 
     @property
@@ -146,7 +148,7 @@ class StudyBelief:
 
         The sampler then searches for a first one that does, whatever its value.
         """
-        return self.belief.seeks_feasibility
+        return self.belief.candidates.seeks_feasibility
 
     @property
     def shared_failures(self) -> list[SharedFailure]:
@@ -154,7 +156,7 @@ class StudyBelief:
         parameters = self.encoding.parameters.items()
         return [
             SharedFailure(name, parameter.decode(one.value.cpu()), one.failures, one.probability)
-            for one in self.belief.shared_failures.found
+            for one in self.belief.failures.shared.found
             for name, parameter in parameters
             if parameter.columns == one.columns
         ]
@@ -162,7 +164,7 @@ class StudyBelief:
     @property
     def shared_conditions(self) -> list[SharedFailure]:
         """Values of the environment under which no trial seems to succeed, whatever it is of."""
-        space, found = self.belief.space, self.belief.shared_conditions.found
+        space, found = self.belief.space, self.belief.failures.conditions.found
         return [
             SharedFailure(
                 *self.predicted.variable(*space.condition(one.columns[0], one.value)),  # type: ignore[union-attr]
@@ -175,7 +177,7 @@ class StudyBelief:
     @property
     def estimand(self) -> Estimand:
         """Predicted functional of the measurements of a configuration."""
-        return self.belief.estimand.name
+        return self.belief.reported.estimand.name
 
     def of_estimand(self, estimand: Estimand) -> StudyBelief:
         """The same belief, predicting another estimand.
@@ -191,7 +193,7 @@ class StudyBelief:
         """
         return replace(
             self,
-            belief=self.belief.of_estimand(estimand),
+            belief=self.belief.of(estimand=estimand),
             branches=lambda: [branch.of_estimand(estimand) for branch in self._branches],
         )
 
@@ -204,7 +206,7 @@ class StudyBelief:
         Returns:
             A copy, in the units and the direction of that objective.
         """
-        further = self.belief.of_outcome(name, goal_of(self.declared[name]))
+        further = self.belief.of(outcome=name, units=goal_of(self.declared[name]))
         return replace(self, belief=further, branches=list)
 
     @property
@@ -230,7 +232,7 @@ class StudyBelief:
     @property
     def effects(self) -> tuple[str, ...]:
         """Effects of the conditions of trials that are taken out: "worker" and "drift"."""
-        return tuple(self.belief.effects)
+        return tuple(self.belief.outcome.effects)
 
     @with_own_settings
     def drift(self, params: Mapping[str, Any]) -> StudyDrift | None:
@@ -246,11 +248,11 @@ class StudyBelief:
         Raises:
             InvalidInput: If the configuration is not in the search space.
         """
-        if "drift" not in self.belief.effects or not self.predicted.has_effects:
+        if "drift" not in self.belief.outcome.effects or not self.predicted.has_effects:
             return None
-        times = self.belief.observations.times.cpu()
+        times = self.belief.outcome.observations.times.cpu()
         known = [i for i in times.argsort().tolist() if not times[i].isnan()]
-        ends = self._under(params, self.belief.effects["drift"], known)
+        ends = self._under(params, self.belief.outcome.effects["drift"], known)
         return StudyDrift([self.trials[i] for i in known], *ends)
 
     @with_own_settings
@@ -268,14 +270,17 @@ class StudyBelief:
         Raises:
             InvalidInput: If the configuration is not in the search space.
         """
-        if "worker" not in self.belief.effects or not self.predicted.has_effects:
+        if "worker" not in self.belief.outcome.effects or not self.predicted.has_effects:
             return {}
-        workers, names = self.belief.observations.workers, self.belief.observations.worker_names
+        workers, names = (
+            self.belief.outcome.observations.workers,
+            self.belief.outcome.observations.worker_names,
+        )
         first = {worker: i for i, worker in reversed([*enumerate(workers.tolist())])}
         chosen = [first[index] for index in range(len(names))]
-        ends = self._under(params, self.belief.effects["worker"], chosen)
-        rows = zip(*(end.tolist() for end in ends), strict=True)
-        return dict(zip(names, rows, strict=True))
+        ends = self._under(params, self.belief.outcome.effects["worker"], chosen)
+        predicted = zip(*(end.tolist() for end in ends), strict=True)
+        return dict(zip(names, predicted, strict=True))
 
     @property
     def adjusted(self) -> np.ndarray:
@@ -283,21 +288,23 @@ class StudyBelief:
 
         They are the values themselves where no effect of worker or time was found.
         """
-        effects, outcome = self.belief.effects, self.belief.outcome
+        effects, outcome = self.belief.outcome.effects, self.belief.outcome
         if not effects:
             return self.values
         offsets = torch.stack([one.mean for one in effects.values()]).sum(0)
         adjusted = outcome.transform(outcome.observations.rewards.cpu()) - offsets
-        return self._array(self.belief.to_posterior.inverse(adjusted))
+        return self._array(self.belief.predictions.scales.whole.inverse(adjusted))
 
     def _under(self, params: Mapping[str, Any], contrast: Contrast, chosen: list[int]) -> _Arrays:
         """Prediction of a configuration, with an effect of conditions, and 95 % intervals."""
         with torch.no_grad():
-            level = self.belief.reported.band.predictive.mean(self._points([params])).cpu()
+            level = self.belief.predictions.belief.band.predictive.mean(
+                self._points([params])
+            ).cpu()
         mean, margin = level + contrast.mean[chosen], _OF_95 * contrast.deviation[chosen]
         sign = 1.0 if self.is_maximised else -1.0
         ends = (mean, mean - sign * margin, mean + sign * margin)
-        estimand, scales = self.belief.estimand, self.belief.scales
+        estimand, scales = self.belief.reported.estimand, self.belief.predictions.scales
         middle, low, high = (estimand.values(end, scales) for end in ends)
         return self._possible((middle, low, high))
 
@@ -309,13 +316,13 @@ class StudyBelief:
     @property
     def noise_scale(self) -> float:
         """Scale of the noise in the units of the model; for Gaussian noise its deviation."""
-        fitted = self.belief.hyperparameters
+        fitted = self.belief.outcome.fitted
         return fitted.noise**0.5 * fitted.scale
 
     @property
     def assumed(self) -> str:
         """Description of the noise model."""
-        dof, is_log = self.belief.hyperparameters.dof, self._is_log
+        dof, is_log = self.belief.outcome.fitted.dof, self._is_log
         compressed = not self.belief.outcome.transform.is_identity
         return (
             f"Student-t noise with {dof:g} degrees of freedom (fewer means heavier tails) and "
@@ -336,7 +343,7 @@ class StudyBelief:
         """
         told = torch.from_numpy(np.asarray(values, dtype=float))
         sign = 1.0 if self.is_maximised else -1.0
-        return sign * self._array(self.belief.to_posterior(told))
+        return sign * self._array(self.belief.predictions.scales.whole(told))
 
     @with_own_settings
     def recommend(self, given: Mapping[str, Any] | None = None) -> StudyRecommendation:
@@ -413,7 +420,7 @@ class StudyBelief:
             InvalidInput: If a configuration is not in the search space.
         """
         unmeasured, what = self.belief.constraints.unmeasured, self.estimand
-        assured = self.belief.is_assured(self._points(settings)).tolist()
+        assured = self.belief.candidates.is_assured(self._points(settings)).tolist()
         predicted = zip(*self.predict(settings), self.feasibility(settings), strict=True)
         found = []
         for params, ends, holds in zip(settings, predicted, assured, strict=True):
@@ -465,7 +472,7 @@ class StudyBelief:
         points, over = self._points(settings), self._points([params])[0]
         if not len(points):
             return np.zeros(0)
-        return self._array(self.belief.expected_gains(points, over))
+        return self._array(gains.expected(self.belief, points, over))
 
     def probability_of_gain(self, params: Mapping[str, Any], gain: float) -> float:
         """Probability that some configuration is better than another one by more than a share.
@@ -506,7 +513,7 @@ class StudyBelief:
         References:
             Wilson 2024, "Stopping Bayesian optimization with probabilistic regret bounds".
         """
-        return self._array(self.belief.largest_gains(self._points([params])[0]))
+        return self._array(gains.largest(self.belief, self._points([params])[0]))
 
     def _asked(self) -> str:
         declared = bool(self.belief.constraints.limits)
@@ -567,7 +574,7 @@ class StudyBelief:
         Raises:
             InvalidInput: If a configuration is not in the search space.
         """
-        return self._array(self.belief.is_assured(self._points(settings)))
+        return self._array(self.belief.candidates.is_assured(self._points(settings)))
 
     @with_own_settings
     def allows(self, settings: Sequence[Mapping[str, Any]]) -> np.ndarray:
@@ -697,12 +704,14 @@ class StudyBelief:
         from scipy import stats
 
         middle, *ends = self.on_model_scale(np.concatenate(self.predict([params])))
-        quantile = float(stats.t.ppf(0.975, self.belief.hyperparameters.dof))
+        quantile = float(stats.t.ppf(0.975, self.belief.outcome.fitted.dof))
         noise = quantile * self.noise_scale
         signs = np.sign(np.array(ends) - middle)
         far = middle + signs * np.hypot(np.array(ends) - middle, noise)
         sign = 1.0 if self.is_maximised else -1.0
-        found = self._array(self.belief.to_posterior.inverse(torch.from_numpy(sign * far)))
+        found = self._array(
+            self.belief.predictions.scales.whole.inverse(torch.from_numpy(sign * far))
+        )
         return float(found.min()), float(found.max())
 
     @with_own_settings
@@ -748,7 +757,7 @@ class StudyBelief:
         z, weights = self.predicted.values()
         joint: Joint = self.belief.space  # type: ignore[assignment]
         inputs = joint.points(self._points([params]), z)[0]
-        ends = self._possible(self.belief.at_inputs(inputs))
+        ends = self._possible(self.belief.predictions.at_inputs(inputs))
         return OverEnvironment(z.numpy(), *ends, weights.numpy())
 
     def _points(self, settings: Sequence[Mapping[str, Any]]) -> Tensor:  # (n, dx)
@@ -756,7 +765,7 @@ class StudyBelief:
             raise InvalidInput(
                 f"`settings` is {checks.shown(settings)}, expected a list of configurations."
             )
-        rows = []
+        points = []
         for params in settings:
             point = self.encoding.encode(params) if isinstance(params, Mapping) else None
             if point is None:
@@ -764,10 +773,10 @@ class StudyBelief:
                     f"{checks.shown(params)} is not a configuration of this study, expected values "
                     f"for {', '.join(self.encoding.distributions)} within their ranges."
                 )
-            rows.append(point)
+            points.append(point)
         box = self.encoding.box
         device = self.belief.space.design.lower.device
-        return torch.stack(rows).to(device) if rows else box.lower.new_zeros(0, box.dimension)
+        return torch.stack(points).to(device) if points else box.lower.new_zeros(0, box.dimension)
 
     def _drift_at(self, trials: Sequence[int] | None, number: int) -> Tensor | float:
         """How the drift has changed values at the times of trials, as they are transformed."""
@@ -780,14 +789,16 @@ class StudyBelief:
                 f"`at` is {checks.shown(trials)}, expected the number of a trial in the model for "
                 f"each of {number} configurations."
             )
-        if trials is None or "drift" not in self.belief.effects:
+        if trials is None or "drift" not in self.belief.outcome.effects:
             return 0.0
-        return self.belief.effects["drift"].mean[[self.trials.index(number) for number in trials]]
+        return self.belief.outcome.effects["drift"].mean[
+            [self.trials.index(number) for number in trials]
+        ]
 
     @property
     def _units(self) -> Chain:
         """Transformation from values of the study to rewards."""
-        return self.belief.units
+        return self.belief.reported.units
 
     @property
     def _is_log(self) -> bool:

@@ -227,7 +227,7 @@ class StudyTracker:
             if one.has_value:
                 numbers += one.numbers
                 known |= one.configuration
-        belief = self.optimizer.belief(more, undeclared=True).in_units(self._units)
+        belief = self.optimizer.belief(more, undeclared=True).of(units=self._units)
         return TrackedBelief(belief, numbers, partial(self._configuration, known))
 
     def _readings(self, trials: Sequence[FrozenTrial]) -> list[Reading]:

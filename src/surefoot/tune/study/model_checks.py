@@ -203,11 +203,11 @@ def beside_others(trials: Sequence[FrozenTrial]) -> NDArray[np.bool_]:
 def _proportional(state: StudyState) -> str:
     """Whether workers or time change measurements by a factor, where an amount is modelled."""
     model, is_log = state.belief, state.study_file.objective.log
-    if is_log or not model.belief.effects or not (model.values > 0.0).all():
+    if is_log or not model.belief.outcome.effects or not (model.values > 0.0).all():
         return ""
     other = state.opened.belief_of_logarithms(state.trials)
     gain = other.log_density_left_out - model.log_density_left_out
-    if not other.belief.effects or gain < _BETTER:
+    if not other.belief.outcome.effects or gain < _BETTER:
         return ""
     return (
         "Workers or time change the measurements by a factor rather than by an amount, which is "
