@@ -208,7 +208,7 @@ class TestUses:
         for ours, values in zip(belief.candidates.risks(x)[1:], each[1:], strict=True):
             torch.testing.assert_close(ours, belief.risk(values, belief.candidates.weights_at(x)))
         z = lacing_value(
-            belief, space.design.locate(x[0]), "prob", torch.Generator().manual_seed(0)
+            belief.candidates, space.design.locate(x[0]), "prob", torch.Generator().manual_seed(0)
         )
         column = int((belief.candidates.z == z).all(-1).nonzero())
         risks = [float(risk[0]) for risk in belief.candidates.risks(x[:1])]

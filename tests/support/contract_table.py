@@ -359,7 +359,7 @@ def numbers(known: Belief) -> dict[str, Tensor]:
         "residuals": known.outcome.residuals,
         "rewards": known.outcome.observations.rewards,
         "sites": known.outcome.observations.sites,
-        "unstable": known.failures.unstable,
+        "unstable": known.outcome.observations.sites[known.failures.unstable],
         "bound": known.candidates.bound(few.x, known.band.width),
         "ridge": torch.tensor(known.outcome.fitted.noise),
         **known.posterior.joint(few.seen)._asdict(),

@@ -101,8 +101,10 @@ class Belief:
     @cached_property
     def candidates(self) -> Candidates:
         """Designs to choose from, with values of Z that are the same in every call."""
-        own = torch.Generator().manual_seed(0)
-        return Candidates.sampled(replace(self), _VALUES, own)  # a copy: no cycle keeps it alive
+        alone = replace(self)  # a copy: no cycle keeps it alive
+        if not self.space.has_environment:
+            return Candidates(alone)
+        return Candidates.sampled(alone, _VALUES, torch.Generator().manual_seed(0))
 
     @cached_property
     def predictions(self) -> Predictions:

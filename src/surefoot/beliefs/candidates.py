@@ -18,7 +18,7 @@ from surefoot.regression.draws import Path
 from surefoot.regression.posterior import Posterior
 from surefoot.risks.risk import support_only
 from surefoot.spaces import Arms, Box, Joint
-from surefoot.spaces.finite_environment import WeightFunction
+from surefoot.spaces.finite_environment import NO_ENVIRONMENT, WeightFunction
 from surefoot.spaces.locations import Location
 
 if TYPE_CHECKING:
@@ -65,8 +65,8 @@ class Candidates:
     """
 
     belief: Belief
-    z: Tensor
-    weights_of_z: Tensor | WeightFunction
+    z: Tensor = NO_ENVIRONMENT.points
+    weights_of_z: Tensor | WeightFunction = NO_ENVIRONMENT.weights
 
     @classmethod
     def sampled(cls, belief: Belief, number: int, generator: torch.Generator) -> Candidates:

@@ -10,7 +10,7 @@ from torch import Tensor
 from surefoot.beliefs.probability import CERTAIN, Probability
 from surefoot.beliefs.shared_values import NOTHING_SHARED, SharedValues
 
-_NONE = torch.zeros(0, 0, dtype=torch.float64)
+_NONE = torch.zeros(0, dtype=torch.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +22,7 @@ class FailureBelief:
         shared: Values that failed measurements share, and no success has.
         conditions: Values of the environment under which no measurement succeeds: failures there
             say nothing about designs, and what is predicted there is extrapolated.
-        unstable: Measured points (k, d) whose replicates differ too much.
+        unstable: Indices (k,) of the sites whose replicates differ too much.
     """
 
     success: Probability = CERTAIN

@@ -634,12 +634,7 @@ class Optimizer:
             band,
             pending,
             told.designs,
-            FailureBelief(
-                success,
-                told.shared_failures,
-                told.shared_conditions,
-                outcome.observations.sites[unstable],
-            ),
+            FailureBelief(success, told.shared_failures, told.shared_conditions, unstable),
             told.outcomes.beliefs,
             Reported(
                 reporting.interval,

@@ -139,7 +139,7 @@ class StudyBelief:
     @property
     def unstable(self) -> list[dict[str, Any]]:
         """Configurations whose measurements differ too much, as values by parameter name."""
-        points = self.belief.failures.unstable
+        points = self.belief.outcome.observations.sites[self.belief.failures.unstable]
         return [{**self.configuration(point), **self.constant} for point in points]
 
     @property
