@@ -25,7 +25,7 @@ with extra("tune"):
     from surefoot.integrations.optuna import Front
     from surefoot.tune.report import figures
     from surefoot.tune.report.collect import collect
-    from surefoot.tune.report.contents import Report
+    from surefoot.tune.report.contents import Report, Trial
     from surefoot.tune.report.front_figure import front_figure
     from surefoot.tune.report.plotting import BLUE, add_markers
     from surefoot.tune.study.best_by_given import values_along
@@ -67,7 +67,7 @@ class StudyFigures:
 
     def slices(self) -> dict[str, go.Figure]:
         """The model along each parameter with its intervals, the most important one first."""
-        along = sorted(self.report.slices, key=lambda one: one.span, reverse=True)
+        along = self.report.slices
         return {one.parameter.name: figures.slice_figure(self.report, one) for one in along}
 
     def tails(self) -> go.Figure:
@@ -222,13 +222,17 @@ def front(
             f"got the objectives {checks.shown(x)} and {checks.shown(y)}, expected two of "
             f"{', '.join(names)}."
         )
-    rows = [
-        {**dict(zip(names, one.values, strict=False)), **trial_constraints(one)}
+    measured = [
+        Trial(
+            one.number,
+            one.params,
+            "complete",
+            constraints={**dict(zip(names, one.values, strict=False)), **trial_constraints(one)},
+        )
         for one in trials
         if one.values
     ]
-    across, up = ([row.get(name) for row in rows] for name in (x, y))
-    return front_figure(front, x, y, {x: across, y: up})
+    return front_figure(front, x, y, measured)
 
 
 def _dimension(name: str, values: list[Any], is_log: bool) -> dict[str, Any]:

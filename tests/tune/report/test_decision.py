@@ -12,9 +12,10 @@ from surefoot.tune import StudyFile, open_study
 from surefoot.tune.comparison.compare import Comparing, _identity
 from surefoot.tune.comparison.comparison_file import comparison_record
 from surefoot.tune.comparison.named_settings import NamedSetting
+from surefoot.tune.measuring.measurement import Failure
 from surefoot.tune.report.collect import collect
 from surefoot.tune.report.decision import _median
-from surefoot.tune.report.figures import limited, measurements
+from surefoot.tune.report.figures import limited, measurements, paired, slice_figure
 from surefoot.tune.report.page import page
 from surefoot.tune.study.table_import import import_table
 
@@ -49,8 +50,13 @@ def study(folder: Path, default: str = ", default = 0.9", most: float = 60.0) ->
     return path
 
 
-def compared(path: Path, a: float, b: float, memory: float, pairs: int = 10) -> None:
-    """Record what `compare` would, of the defaults at `a` and the recommendation at `b`."""
+def compared(
+    path: Path, a: float, b: float, memory: float, pairs: int = 10, failing: int = -1
+) -> None:
+    """Record what `compare` would, of the defaults at `a` and the recommendation at `b`.
+
+    In the pair `failing` the recommendation fails.
+    """
     study_file, rng = StudyFile.load(path), random.Random(1)
     best = open_study(path).state().recommendation.params
     settings = NamedSetting("default", study_file.defaults), NamedSetting("recommended", best)
@@ -60,6 +66,8 @@ def compared(path: Path, a: float, b: float, memory: float, pairs: int = 10) -> 
             for label, value in (("a", a), ("b", b)):
                 others = {"memory": (memory if label == "b" else 95.0) + rng.gauss(0.0, 0.2)}
                 one = measurement(value + rng.gauss(0.0, 0.1), 0.1, others=others)
+                if (pair, label) == (failing, "b"):
+                    one = Failure("killed", "", 0.1)
                 record.add(pair, label, one, {})
 
 
@@ -150,4 +158,41 @@ def test_each_limit_is_drawn_and_what_is_beyond_it_is_open(tmp_path: Path) -> No
     assert [one.number for one, symbol in every if symbol.endswith("-open")] == numbers
     text = page(report)
     assert f"{len(numbers)} of them beyond its limit, at most 60." in text
-    assert '<div class="slice" data-limit="memory">' in text
+    assert '<div class="slices" data-limit="memory">' in text
+
+
+def test_a_limit_is_predicted_along_the_parameters_that_move_it(tmp_path: Path) -> None:
+    state = open_study(study(tmp_path)).state()
+    report = collect(state)
+    (along,) = report.limit_slices["memory"]
+    for x, found in zip(along.values[::8], along.predicted[::8], strict=True):
+        known = state.belief.constraints({"x": x})["memory"]
+        assert found.mean == pytest.approx(known.value, rel=0.02)
+    figure = slice_figure(report, along, "memory")
+    assert {shape.y0 for shape in figure.layout.shapes} >= {60.0}
+    assert figure.layout.yaxis.range == limited(report, "memory").layout.yaxis.range
+
+
+def test_pairs_of_runs_are_joined_beside_their_medians(tmp_path: Path) -> None:
+    path = study(tmp_path)
+    compared(path, 30.8, 20.4, 64.0, 9)
+    report = collect(open_study(path).state())
+    value, memory = report.decision.rows
+    assert [(a.number, b.number) for a, b in value.pairs] == [(n, n) for n in range(9)]
+    joined, defaults, best, medians = paired(report, memory).data
+    assert (len(joined.x), joined.x[:3]) == (27, (0, 1, None))
+    assert list(defaults.y) == pytest.approx([a.value for a, _ in memory.pairs])
+    assert set(defaults.marker.symbol) | set(best.marker.symbol) == {"circle-open"}, "break it"
+    assert list(medians.y) == [memory.other.interval.mean, memory.recommended.interval.mean]
+    assert paired(report, memory).layout.shapes[0].y0 == 60.0
+    assert not paired(report, value).layout.shapes, "a limit of another quantity"
+    text = page(report)
+    assert 'data-pairs="value"' in text
+    assert "in 9 pairs of runs; the recommendation has the smaller number in 9." in text
+
+
+def test_a_pair_of_which_a_run_failed_is_not_drawn(tmp_path: Path) -> None:
+    path = study(tmp_path)
+    compared(path, 30.8, 20.4, 59.0, 6, failing=5)
+    row = collect(open_study(path).state()).decision.rows[0]
+    assert (len(row.pairs), row.other.runs, row.recommended.runs) == (5, 6, 5)

@@ -57,5 +57,6 @@ def trial_html(trial: Trial) -> str:
         "" if trial.weight is None else f"weight {trial.weight:.2f}{': outlier' * trial.outlier}",
         f"failed: {escape(trial.failure[:120])}" if trial.failure else "",
         settings_html({**trial.params, **trial.environment}),
+        settings_html(trial.constraints),
     )
     return "<br>".join(filter(None, lines))

@@ -15,7 +15,7 @@ from markupsafe import Markup, escape
 from plotly.offline import get_plotlyjs
 
 from surefoot.tune.definition.constraint_text import constraint_lines
-from surefoot.tune.report.contents import EnvironmentView, Estimate, FrontView, Report
+from surefoot.tune.report.contents import EnvironmentView, Estimate, Report
 from surefoot.tune.report.descriptions import (
     convergence_text,
     convergence_verdict,
@@ -24,6 +24,7 @@ from surefoot.tune.report.descriptions import (
     left_to_gain_text,
     limited_text,
     measurements_text,
+    paired_text,
     quantiles_text,
     slice_text,
 )
@@ -39,11 +40,12 @@ from surefoot.tune.report.figures import (
     left_to_gain,
     limited,
     measurements,
+    paired,
     quantiles,
     slice_figure,
 )
 from surefoot.tune.report.formatting import interval_text, number, setting, within
-from surefoot.tune.report.front_figure import front_figure, front_text
+from surefoot.tune.report.front_figure import front_text, fronts
 
 _COLUMNS = {"trial", "measured", "predicted", "weight", "state", "seconds", "failure"}
 """Columns that every table of trials has."""
@@ -83,7 +85,7 @@ def page(report: Report, progress: str = "", reloads: bool = False) -> str:
             report.units.of_value(within(best.interval.upper, width)),
         ],
         runs=best.runs,
-        fronts=[] if front is None else [_front(front, *pair) for pair in front.pairs],
+        fronts=_fronts(report),
         counts=" · ".join(filter(None, [progress, _counts(report)])),
         reloads=RELOADS if reloads else 0,
         convergence=_embed("convergence", convergence(report), convergence_text(report)),
@@ -94,15 +96,20 @@ def page(report: Report, progress: str = "", reloads: bool = False) -> str:
             else ""
         ),
         drift=(_embed("drift", drift(report), drift_text(report)) if report.effects.trials else ""),
+        pairs=[
+            (row, _embed(f"pairs-{index}", paired(report, row), paired_text(report, row)))
+            for index, row in enumerate(report.decision.rows)
+            if row.pairs
+        ],
         limits=[
-            (name, _embed(f"limit-{index}", limited(report, name), limited_text(report, name)))
+            (name, _limits(report, name, str(index)))
             for index, name in enumerate(report.bounds)
-            if report.with_limited(name)
+            if report.readings(name)
         ],
         measurements=_embed("measurements", measurements(report), measurements_text(report)),
         slices=[
             (along, _embed(f"slice-{index}", slice_figure(report, along), slice_text(along)))
-            for index, along in enumerate(sorted(report.slices, key=lambda s: s.span, reverse=True))
+            for index, along in enumerate(report.slices)
         ],
         quantiles=_embed("quantiles", quantiles(report), quantiles_text(report)),
         style=Markup(assets.joinpath("style.css").read_text(encoding="utf-8")),
@@ -138,19 +145,31 @@ def _template(name: str) -> Any:
     return templates.get_template(name)
 
 
-def _front(view: FrontView, x: str, y: str) -> Markup:
-    """The front over two of its objectives."""
-    found = view.found
-    titles = {name: f"{name} [{unit}]" if unit else name for name, unit in found.of.items()}
-    figure = front_figure(found.front, x, y, view.measured, titles, [found.chosen])
-    return _embed(f"front-{x}-{y}", figure, front_text(found.front))
+def _fronts(report: Report) -> list[Markup]:
+    """The front over every two of its objectives; none of a single objective."""
+    if report.front is None:
+        return []
+    text = front_text(report.front.front)
+    drawn = enumerate(fronts(report).values())
+    return [_embed(f"front-{index}", figure, text) for index, figure in drawn]
+
+
+def _limits(report: Report, name: str, place: str) -> list[tuple[str, Markup]]:
+    """A limited quantity over the trials, and over its most influential parameters."""
+    drawn = [("", limited(report, name), limited_text(report, name))]
+    for one in report.limit_slices.get(name, ()):
+        drawn.append((one.parameter.name, slice_figure(report, one, name), slice_text(one)))
+    return [
+        (over, _embed(f"limit-{place}-{index}", figure, text))
+        for index, (over, figure, text) in enumerate(drawn)
+    ]
 
 
 def _predicted(report: Report) -> str:
     """Name of the number at the top."""
     what = "" if report.estimand == "location" else f"{report.estimand} of measurements"
     if report.front is not None:
-        first = report.front.found.front.names[0]
+        first = report.front.front.names[0]
         what = f"{what} of {first}" if what else first
     if report.environment is not None:
         risk = report.environment.risk.name
@@ -219,7 +238,10 @@ def _outliers(report: Report) -> str:
     if report.front is None:
         number_of = sum(trial.outlier for trial in report.measured)
         return f"{number_of} of them treated as outliers" if number_of else ""
-    found = [f"{count} of {name}" for name, count in report.front.outliers.items() if count]
+    first, *further = report.front.front.names
+    counts = {first: sum(one.outlier for one in report.trials)}
+    counts |= {name: sum(name in one.outlying for one in report.trials) for name in further}
+    found = [f"{count} of {name}" for name, count in counts.items() if count]
     return f"{' and '.join(found)} treated as outliers" if found else ""
 
 
@@ -227,7 +249,7 @@ def _directions(report: Report) -> list[str]:
     """Which values are better, of each objective."""
     if report.front is None:
         return ["smaller is better" if report.direction == "minimize" else "larger is better"]
-    maximised = report.front.found.front.maximised.items()
+    maximised = report.front.front.maximised.items()
     return [f"{'larger' if larger else 'smaller'} {name} is better" for name, larger in maximised]
 
 
