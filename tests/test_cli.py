@@ -327,16 +327,12 @@ class TestDiagnose:
         assert "residuals" in warning
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("ending", ["html", pytest.param("png", marks=pytest.mark.slow)])
-    def test_a_picture_on_request(self, file, ending):
-        if ending == "png":
-            pytest.importorskip("matplotlib")
-        output = file.with_suffix(f".{ending}")
+    def test_a_picture_on_request(self, file):
+        output = file.with_suffix(".html")
         code, out, _ = surefoot("diagnose", file, "--plot", output)
         assert code == 0
         assert f"wrote {output}" in out
-        content = output.read_bytes()
-        assert content.startswith(b"\x89PNG") if ending == "png" else b"Tail index" in content
+        assert b"quantile of a normal distribution" in output.read_bytes()
 
     def test_numbers_without_names(self, file):
         file.write_text("\n".join(str(value) for value in np.linspace(-1, 1, 30)))

@@ -360,6 +360,52 @@ def report(
 
 
 @app.command()
+def plot(
+    study: StudyArgument,
+    figure: Annotated[
+        str,
+        typer.Argument(
+            metavar="FIGURE",
+            help="convergence, measurements, limits, pairs, front, slices, parallel, tails or "
+            "effects.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "-o",
+            "--output",
+            "--out",
+            metavar="FILE",
+            help="The .html, .png, .svg or .pdf file to write; all but .html need "
+            "`surefoot[plot]` and Chrome.",
+        ),
+    ] = Path("figure.html"),
+) -> None:
+    """Write one figure of the report.
+
+    \b
+    convergence   the recommended value over time
+    measurements  every measurement
+    slices        the model along each parameter
+    limits        each limited quantity by trial and along parameters
+    pairs         the runs of `surefoot compare`
+    front         the Pareto front of several objectives
+    parallel      all configurations in parallel coordinates
+    tails         quantiles of the residuals
+    effects       the recommended configuration over time, under a drift
+    """
+    with one_line_errors():
+        from surefoot import plot as plots
+        from surefoot.tune.report.figure_file import check_figure_file, write_figure
+
+        check_figure_file(output)
+        write_figure(plots.study(study).named(figure), output)
+        _say(f"wrote {output}")
+
+
+@app.command()
 def export(
     study: StudyArgument,
     output: Annotated[
@@ -459,7 +505,7 @@ def diagnose(
     ] = None,
     plot: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Plot the tails to this .html or .png file."),
+        typer.Option(metavar="FILE", help="Plot their quantiles to this .html or .png file."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -469,19 +515,21 @@ def diagnose(
     """
     with one_line_errors():
         from surefoot.tails import diagnose as diagnose_values
+        from surefoot.tune.report.figure_file import check_figure_file, write_figure
+        from surefoot.tune.report.figures import normal_quantiles
         from surefoot.tune.study.tables import (
             read_column,
             several_configurations,
             varying_parameters,
         )
-        from surefoot.tune.tail_plot import check_plot, write_plot
 
         if plot is not None:
-            check_plot(plot)
+            check_figure_file(plot)
         measured, varying = read_column(file, column), varying_parameters(file)
         diagnosis = diagnose_values(measured.values, f"{file}, column {measured.name!r},")
         if plot is not None:
-            write_plot(measured.values, diagnosis, measured.name, plot)
+            values = measured.values
+            write_figure(normal_quantiles(values, measured.name, values), plot)
         if as_json:
             warnings = [several_configurations(varying)] if varying else []
             content = {"column": measured.name, "skipped": measured.skipped, "warnings": warnings}

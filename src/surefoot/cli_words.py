@@ -17,7 +17,7 @@ COMMANDS = {
     "result": "surefoot recommend STUDY",
     "results": "surefoot recommend STUDY",
     **dict.fromkeys(("summary", "describe"), "surefoot recommend STUDY"),
-    **dict.fromkeys(("plot", "dashboard", "html", "view", "web", "ui"), "surefoot report STUDY"),
+    **dict.fromkeys(("dashboard", "html", "view", "web", "ui"), "surefoot report STUDY"),
     "watch": "surefoot report STUDY --watch",
     **dict.fromkeys(("run", "start", "optimize", "optimise"), "surefoot tune STUDY"),
     **dict.fromkeys(("resume", "continue", "restart"), "surefoot tune STUDY, which resumes"),
@@ -75,7 +75,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
 
 
 GROUPS = {
-    "Tune": ("init", "check", "tune", "recommend", "compare", "report"),
+    "Tune": ("init", "check", "tune", "recommend", "compare", "report", "plot"),
     "Measure by other means": ("ask", "tell", "forget", "status", "predict", "serve", "judge"),
     "Exchange": ("import", "export"),
     "Research": ("diagnose", "reproduce"),

@@ -26,7 +26,8 @@ with extra("tune"):
     from surefoot.tune.report import figures
     from surefoot.tune.report.collect import collect
     from surefoot.tune.report.contents import Report, Trial
-    from surefoot.tune.report.front_figure import front_figure
+    from surefoot.tune.report.figure_file import tiled
+    from surefoot.tune.report.front_figure import front_figure, fronts
     from surefoot.tune.report.plotting import BLUE, add_markers
     from surefoot.tune.study.best_by_given import values_along
 
@@ -36,6 +37,12 @@ if TYPE_CHECKING:
 __all__ = ["StudyFigures", "front", "study"]
 
 GRID = 41  # values along each axis of a surface
+FIGURES = {  # by name, what a study without it is to do for it
+    **dict.fromkeys(("convergence", "measurements", "slices", "parallel", "tails", "effects"), ""),
+    "limits": "nothing that [constraints] limit was measured",
+    "pairs": "`surefoot compare` measures the defaults and the recommendation",
+    "front": "it has one objective, and [objectives] declares several",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +76,40 @@ class StudyFigures:
         """The model along each parameter with its intervals, the most important one first."""
         along = self.report.slices
         return {one.parameter.name: figures.slice_figure(self.report, one) for one in along}
+
+    def limits(self) -> dict[str, go.Figure]:
+        """Each limited quantity by trial, and along the parameters that move it most."""
+        report = self.report
+        found = {}
+        for name in filter(report.readings, report.bounds):
+            found[f"{name} by trial"] = figures.limited(report, name)
+            for one in report.limit_slices.get(name, ()):
+                along = f"{name} along {one.parameter.name}"
+                found[along] = figures.slice_figure(report, one, name)
+        return found
+
+    def pairs(self) -> dict[str, go.Figure]:
+        """The runs of `surefoot compare` of the defaults and the recommendation, by quantity."""
+        rows = self.report.decision.rows
+        return {one.name: figures.paired(self.report, one) for one in rows if one.pairs}
+
+    def front(self) -> dict[str, go.Figure]:
+        """The Pareto front over every two objectives."""
+        return fronts(self.report)
+
+    def named(self, name: str) -> go.Figure:
+        """A figure by the name of its method; several of them side by side.
+
+        Raises:
+            InvalidInput: If there is no figure of that name, or the study has nothing for it.
+        """
+        if name not in FIGURES:
+            known = ", ".join(FIGURES)
+            raise InvalidInput(f"got the figure {checks.shown(name)}, expected one of {known}.")
+        found = getattr(self, name)()
+        if found == {}:
+            raise InvalidInput(f"the study has no {name}: {FIGURES[name]}.")
+        return tiled(found) if isinstance(found, dict) else found
 
     def tails(self) -> go.Figure:
         """Quantiles of the residuals against those of the fitted noise."""

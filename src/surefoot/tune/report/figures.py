@@ -1,7 +1,7 @@
 """The figures of every report: convergence, measurements, slices and the noise's quantiles."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 from itertools import chain
 from typing import Any
@@ -298,27 +298,37 @@ def log_ticks(low: float, high: float) -> list[float]:
 
 
 def quantiles(report: Report) -> go.Figure:
-    """A normal quantile plot of the residuals: heavy tails bend away from the line."""
+    """A normal quantile plot of the residuals."""
     known = ((one.predicted, value) for one, value in report.readings())
-    residuals = np.sort([value - one.mean for one, value in known if one is not None])
+    residuals = [value - one.mean for one, value in known if one is not None]
+    return normal_quantiles(residuals, report.units.titled("measured − predicted"))
+
+
+def normal_quantiles(values: Iterable[float], title: str, shown: Iterable[float] = ()) -> go.Figure:
+    """A normal quantile plot: heavy tails bend away from the line.
+
+    Args:
+        values: The values.
+        title: What they are.
+        shown: Those that the axis has in any case.
+    """
+    data = np.sort([*values])
     # As an estimate of the standard deviation, the median absolute deviation resists outliers.
-    scale = stats.median_abs_deviation(residuals, scale="normal")
-    levels = (np.arange(1, residuals.size + 1) - 0.375) / (residuals.size + 0.25)  # Blom, 1958
+    scale = stats.median_abs_deviation(data, scale="normal")
+    levels = (np.arange(1, data.size + 1) - 0.375) / (data.size + 0.25)  # Blom, 1958
     normal = stats.norm.ppf(levels)
-    line = np.median(residuals) + scale * normal
-    axis = AxisRange.of(residuals, [line[0], line[-1]])
-    figure = new_figure(
-        "quantile of a normal distribution", report.units.titled("measured − predicted"), axis
-    )
+    line = np.median(data) + scale * normal
+    axis = AxisRange.of(data, [line[0], line[-1], *shown])
+    figure = new_figure("quantile of a normal distribution", title, axis)
     add_line(figure, normal, line, "normal noise", color=GREY, dash="dot")
     add_markers(
         figure,
         normal,
-        [axis.clip(value) for value in residuals],
-        [f"residual {number(value)}" for value in residuals],
-        "residuals",
-        color=[ORANGE if axis.side(value) else BLUE for value in residuals],
-        symbol=[SYMBOLS[0, axis.side(value)] for value in residuals],
+        [axis.clip(value) for value in data],
+        [number(value) for value in data],
+        "values",
+        color=[ORANGE if axis.side(value) else BLUE for value in data],
+        symbol=[SYMBOLS[0, axis.side(value)] for value in data],
         size=7,
     )
     return figure
