@@ -335,7 +335,7 @@ def report(
             "-o",
             "--output",
             metavar="FILE",
-            help="The HTML file to write, or an .md file of its head.",
+            help="The .html file to write; an .md file has its head, a .json file is for programs.",
         ),
     ] = Path("report.html"),
     watch: Annotated[

@@ -70,7 +70,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "--sampler": ("a sampler of Optuna from Python, `surefoot.tune.run(STUDY, sampler=...)`",),
     **dict.fromkeys(("--out", "--csv", "--output"), ("-o FILE", "`surefoot export STUDY -o FILE`")),
     **dict.fromkeys(("--study", "--config", "--file", "-f", "-c"), ("-o FILE", _STUDY)),
-    "--format": ("-o FILE.csv or -o FILE.parquet", "--json"),
+    "--format": ("-o FILE, whose ending is the format (see -h)", "--json"),
 }
 
 

@@ -4,7 +4,9 @@ The template escapes every text that comes from the study, and figures are embed
 `<`, so that a parameter called `<script>` is only a name.
 """
 
+import json
 import re
+from dataclasses import asdict
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -128,6 +130,23 @@ def summary(report: Report) -> str:
     return _template("summary.md").render(
         report=report, findings=report.findings, recommended=best, counts=_counts(report)
     )
+
+
+def as_json(report: Report) -> str:
+    """The report for programs: what `recommend --json` prints, and more beside it.
+
+    Args:
+        report: What it says.
+    """
+    content = report.findings.as_dict() | {
+        "name": report.name,
+        "written": report.written,
+        "decision": asdict(report.decision),
+        "history": [asdict(one) for one in report.history],
+        "rows": [asdict(one) for one in report.trials],
+    }
+    # Ends of an interval that are not known are null, as JSON has no infinity.
+    return json.dumps(json.loads(json.dumps(content), parse_constant=lambda _: None), indent=1)
 
 
 @cache
