@@ -21,6 +21,7 @@ from surefoot.types import InvalidInput
 
 with extra("tune"):
     import plotly.graph_objects as go
+    from optuna.visualization import plot_parallel_coordinate
 
     from surefoot.integrations.optuna import Front
     from surefoot.tune.report import figures
@@ -126,17 +127,13 @@ class StudyFigures:
         return figures.drift(self.report)
 
     def parallel(self) -> go.Figure:
-        """The measured configurations in parallel coordinates, coloured by their values."""
-        trials = [one for one in self.report.measured if one.value is not None]
-        values = [float(one.value or 0.0) for one in trials]
-        dimensions = [
-            _dimension(name, [one.params.get(name) for one in trials], self._is_log(name))
-            for name in self.state.study_file.parameters
-        ]
-        dimensions.append({"label": self.report.units.titled("value"), "values": values})
-        line = {"color": values, "colorscale": "Viridis", "showscale": False}
-        figure = go.Figure(go.Parcoords(line=line, dimensions=dimensions))
-        return figure.update_layout(height=380, margin={"l": 64, "r": 64, "t": 64, "b": 24})
+        """The measured configurations in parallel coordinates, by Optuna, coloured by their values.
+
+        Parameters that only some configurations have are left out.
+        """
+        measured = self.state.measured
+        shared = set.intersection(*({*one.params} for one in measured))
+        return plot_parallel_coordinate(self.state.opened.study, params=sorted(shared))
 
     def surface(self, x: str, y: str) -> go.Figure:
         """The predicted value over two parameters, all others as recommended.
@@ -274,26 +271,3 @@ def front(
         if one.values
     ]
     return front_figure(front, x, y, measured)
-
-
-def _dimension(name: str, values: list[Any], is_log: bool) -> dict[str, Any]:
-    """One axis of parallel coordinates; values that are no numbers have positions of their own."""
-    if all(isinstance(one, int | float) and not isinstance(one, bool) for one in values):
-        if not is_log or min(values) <= 0:
-            return {"label": name, "values": values}
-        ticks = figures.log_ticks(min(values), max(values))
-        texts = [f"{one:g}" for one in ticks]
-        return {
-            "label": name,
-            "values": [math.log10(one) for one in values],
-            "tickvals": [math.log10(one) for one in ticks],
-            "ticktext": texts,
-        }
-    texts = ["inactive" if one is None else str(one) for one in values]
-    known = sorted(set(texts))
-    return {
-        "label": name,
-        "values": [known.index(one) for one in texts],
-        "tickvals": list(range(len(known))),
-        "ticktext": known,
-    }

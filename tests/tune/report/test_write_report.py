@@ -131,9 +131,7 @@ def test_no_other_file_is_replaced_by_a_report(tmp_path, name):
     path = study(tmp_path, SPEED + MODE, [4.0])
     (tmp_path / "bench.py").write_text("print(4.0)\n")
     before = (tmp_path / name).read_bytes()
-    with pytest.raises(
-        InvalidInput, match=r"got the ending .*, expected .html or .htm or .md"
-    ):
+    with pytest.raises(InvalidInput, match=r"got the ending .*, expected .html or .htm or .md"):
         write_report(path, tmp_path / name)
     assert (tmp_path / name).read_bytes() == before
 
