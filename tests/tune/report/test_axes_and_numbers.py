@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surefoot.tune.report.figures import log_ticks
+from support.report_examples import report_of
+from surefoot.tune.report.contents import Checkpoint, Interval
+from surefoot.tune.report.figures import convergence, log_ticks
 from surefoot.tune.report.formatting import number, setting, within
 from surefoot.tune.report.plotting import AxisRange
 
@@ -65,3 +67,10 @@ def test_log_ticks_are_few_and_inside(low, ratio):
     ticks = log_ticks(low, low * ratio)
     assert 1 <= len(ticks) <= 5
     assert all(low <= tick <= low * ratio for tick in ticks)
+
+
+@pytest.mark.parametrize("counts", [(3,), (1, 2), (3, 4, 7), (3, 20, 80), (3, 100, 800)])
+def test_numbers_of_measurements_are_whole_on_their_axis(counts):
+    points = tuple(Checkpoint(n, Interval(1.0, 0.0, 2.0), Interval(1.0, 0.0, 2.0)) for n in counts)
+    axis = convergence(report_of(history=points)).layout.xaxis
+    assert axis.nticks <= min(10, 1 + counts[-1] - counts[0])

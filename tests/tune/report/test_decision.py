@@ -16,7 +16,7 @@ from surefoot.tune.measuring.measurement import Failure
 from surefoot.tune.report.collect import collect
 from surefoot.tune.report.decision import _median
 from surefoot.tune.report.figures import limited, measurements, paired, slice_figure
-from surefoot.tune.report.page import page
+from surefoot.tune.report.page import page, summary
 from surefoot.tune.study.table_import import import_table
 
 STUDY = """
@@ -81,7 +81,7 @@ def test_without_a_comparison_all_is_predicted_and_measuring_it_is_advised(tmp_p
     )
     assert abs(value.other.interval.mean - 30.8) < 1.0
     assert (memory.name, memory.limit) == ("memory", "at most 60")
-    assert (memory.other.limit, memory.recommended.limit) == ("0%", "100%")
+    assert (memory.other.limit, memory.recommended.limit) == ("below 0.001", "above 0.999")
     assert "`surefoot compare" in report.decision.advice
     assert "<code>surefoot compare" in page(report)
 
@@ -116,7 +116,10 @@ def test_what_was_measured_comes_before_what_is_predicted(
 def test_where_nothing_is_feasible_the_advice_is_against_it(tmp_path: Path) -> None:
     report = collect(open_study(study(tmp_path, most=40.0)).state())
     assert report.decision.advice.startswith("Do not use it: no configuration is known")
-    assert "No feasible configuration yet" in page(report)
+    text = page(report)
+    assert "No feasible configuration yet" in text
+    assert '<th scope="col" class="text">nearest</th>' in text
+    assert "| nearest |" in summary(report)
 
 
 def test_without_defaults_it_is_compared_with_the_first(tmp_path: Path) -> None:

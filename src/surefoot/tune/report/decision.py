@@ -14,7 +14,7 @@ from surefoot.integrations.optuna import StudyBelief
 from surefoot.tune.comparison.compare import recorded_comparison
 from surefoot.tune.comparison.comparison import Comparison, limits_text
 from surefoot.tune.comparison.comparison_file import Runs
-from surefoot.tune.definition.constraint_text import describe, limit_words
+from surefoot.tune.definition.constraint_text import describe, limit_words, probability_text
 from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement
 from surefoot.tune.plain_text import escaped
 from surefoot.tune.report.contents import Decision, DecisionRow, Estimate, Interval, Trial
@@ -51,7 +51,9 @@ def decision(findings: Findings, first: dict[str, Any]) -> Decision:
         known = {side: each[name] for side, each in limits.items() if name in each}
         unit = study_file.units.reported.get(name, "")
         predicted = {
-            side: Estimate(Interval(one.value, one.lower, one.upper), 0, f"{one.probability:.0%}")
+            side: Estimate(
+                Interval(one.value, one.lower, one.upper), 0, probability_text(one.probability)
+            )
             for side, one in known.items()
         }
         words = limit_words(found.limit, unit)

@@ -49,6 +49,7 @@ def convergence(report: Report) -> go.Figure:
     ]
     figure = new_figure("measurements", report.units.titled("recommendation's value"), axis)
     counts = [point.trials for point in history]
+    figure.update_xaxes(nticks=min(10, 1 + counts[-1] - counts[0]))
     add_curve(figure, counts, then, hover, name="predicted at that time", mode="lines+markers")
     diamond = {"color": ORANGE, "symbol": "diamond-open", "size": 9, "line": {"width": 2}}
     add_markers(figure, counts, now, hover, "by the final model", **diamond)
@@ -127,7 +128,7 @@ def limited(report: Report, name: str) -> go.Figure:
     outlying = [name in trial.outlying for trial in trials]
     numbers = [trial.number for trial in trials]
     add_measurements(
-        figure, trials, numbers, values, axis, "", outlying, color=BLUE, opacity=1.0, size=7
+        figure, trials, numbers, values, axis, "", outlying, color=BLUE, opacity=0.75, size=6
     )
     add_limit(figure, report.bounds[name])
     return figure
