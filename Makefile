@@ -66,8 +66,8 @@ docs: $(READY)-docs
 
 dist: $(READY)-release
 	rm -rf dist
-	$(BIN)/python -m build --outdir dist .
-	$(BIN)/python -m build --outdir dist experiments
+	$(BIN)/hatchling build -d $(CURDIR)/dist
+	cd experiments && $(CURDIR)/$(BIN)/hatchling build -d $(CURDIR)/dist
 	$(BIN)/twine check --strict dist/*
 
 # RECORD=1 keeps the results, for later states to be paired with.
