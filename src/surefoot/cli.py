@@ -35,7 +35,10 @@ with extra("tune"):
     from surefoot.types import InvalidInput
 
 DISCARDED = 3  # exit code of a change that `judge` does not keep
-_NO_EXPERIMENTS = "the experiments are a separate package: install surefoot-experiments first"
+_NO_EXPERIMENTS = (
+    "the experiments are a separate package: install surefoot-experiments first, in a checkout by "
+    "pip install ./experiments"
+)
 
 app = typer.Typer(
     name="surefoot",
