@@ -472,3 +472,18 @@ def test_every_command_is_in_one_group_of_the_help():
     assert sorted(named) == sorted(typer.main.get_command(app).commands)
     shown = CliRunner().invoke(app, ["--help"]).output
     assert all(f"\n{title}:\n" in shown for title in GROUPS)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("surefoot re", {"recommend", "report", "reproduce"}),
+        ("surefoot plot --o", {"--output", "--out"}),
+        ("surefoot compare --al", {"--all"}),
+    ],
+)
+def test_a_shell_completes_commands_and_options(words, expected):
+    place = str(len(words.split()) - 1)
+    asked = {"_SUREFOOT_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": place}
+    found = CliRunner().invoke(app, [], env=asked, prog_name="surefoot")
+    assert {*found.stdout.split()} == expected

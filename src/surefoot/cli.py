@@ -45,7 +45,6 @@ app = typer.Typer(
     cls=GuessedWords,
     context_settings={"help_option_names": ["-h", "--help"]},
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     help="""Optimise the configuration of a system with noisy, heavy-tailed measurements.
