@@ -326,14 +326,6 @@ class TestDiagnose:
         (warning,) = json.loads(surefoot("diagnose", path, "--json")[1])["warnings"]
         assert "residuals" in warning
 
-    @pytest.mark.slow
-    def test_a_picture_on_request(self, file):
-        output = file.with_suffix(".html")
-        code, out, _ = surefoot("diagnose", file, "--plot", output)
-        assert code == 0
-        assert f"wrote {output}" in out
-        assert b"quantile of a normal distribution" in output.read_bytes()
-
     def test_numbers_without_names(self, file):
         file.write_text("\n".join(str(value) for value in np.linspace(-1, 1, 30)))
         code, out, _ = surefoot("diagnose", file)
@@ -361,7 +353,6 @@ class TestDiagnose:
             ("latency\n12,\n12,37\n", [], "line 3: got 2 cells, expected 1"),
             ("y\n11,foo,1\n", [], "line 2: got 3 cells, expected 1"),
             ("9,123;1\n8,456;2\n", [], "the first line has the number 9 beside text"),
-            ("y\n1\n", ["--plot", "out.jpg"], "expected .html or .png"),
         ],
     )
     def test_what_is_wrong_is_said_in_one_line(self, file, content, arguments, message):

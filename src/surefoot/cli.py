@@ -505,10 +505,6 @@ def diagnose(
             "the only one that contains numbers.",
         ),
     ] = None,
-    plot: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Plot their quantiles to this .html or .png file."),
-    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Estimate how heavy the tails of the noise are.
@@ -517,21 +513,14 @@ def diagnose(
     """
     with one_line_errors():
         from surefoot.tails import diagnose as diagnose_values
-        from surefoot.tune.report.figure_file import check_figure_file, write_figure
-        from surefoot.tune.report.figures import normal_quantiles
         from surefoot.tune.study.tables import (
             read_column,
             several_configurations,
             varying_parameters,
         )
 
-        if plot is not None:
-            check_figure_file(plot)
         measured, varying = read_column(file, column), varying_parameters(file)
         diagnosis = diagnose_values(measured.values, f"{file}, column {measured.name!r},")
-        if plot is not None:
-            values = measured.values
-            write_figure(normal_quantiles(values, measured.name, values), plot)
         if as_json:
             warnings = [several_configurations(varying)] if varying else []
             content = {"column": measured.name, "skipped": measured.skipped, "warnings": warnings}
@@ -542,8 +531,6 @@ def diagnose(
         skipped = f" ({measured.skipped} empty cells skipped)" if measured.skipped else ""
         _say(f"{file}, column {measured.name!r}{skipped}")
         typer.echo(str(diagnosis))
-        if plot is not None:
-            _say(f"wrote {plot}")
 
 
 @app.command(context_settings={"allow_interspersed_args": False})

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -148,18 +147,21 @@ class StudyFigures:
         Raises:
             InvalidInput: If they are not two numeric parameters of the study.
         """
-        axes = [self._axis(name) for name in (x, y)]
-        if x == y:
-            raise InvalidInput(f"got {x!r} twice, expected two different parameters.")
+        known = self.state.study_file.space.named.parameters
+        numeric = [name for name, one in known.items() if not isinstance(one, Choice)]
+        if x == y or not {x, y} <= {*numeric}:
+            raise InvalidInput(f"got {x!r} and {y!r}, expected two of {', '.join(numeric)}.")
         best, space = self.report.findings.state.recommendation.params, self.state.study_file.space
-        cells = [
-            space.restricted({**best, x: across, y: up}) for up in axes[1] for across in axes[0]
-        ]
-        mean = np.asarray(self.state.belief.predict(cells)[0]).reshape(len(axes[1]), len(axes[0]))
-        figure = go.Figure(
-            go.Contour(x=axes[0], y=axes[1], z=mean, colorscale="Viridis", name="predicted")
+        grid = np.linspace(0.0, 1.0, GRID)
+        across, up = (
+            [one for one in values_along(known[name], grid) if one not in known[name].special]
+            for name in (x, y)
         )
+        cells = [space.restricted({**best, x: one, y: other}) for other in up for one in across]
+        mean = np.asarray(self.state.belief.predict(cells)[0]).reshape(len(up), len(across))
+        contour = go.Contour(x=across, y=up, z=mean, colorscale="Viridis", name="predicted")
         shown = [one for one in self.report.measured if x in one.params and y in one.params]
+        figure = go.Figure(contour)
         add_markers(
             figure,
             [one.params[x] for one in shown],
@@ -170,30 +172,12 @@ class StudyFigures:
             line={"width": 1, "color": "white"},
             symbol=["circle-open" if one.outlier else "circle" for one in shown],
         )
-        for axis, name in (("xaxis", x), ("yaxis", y)):
-            values = axes[axis == "yaxis"]
-            form = {"title": name, "range": [values[0], values[-1]]}
-            if self._is_log(name):
-                ends = [math.log10(values[0]), math.log10(values[-1])]
-                ticks = figures.log_ticks(values[0], values[-1])
-                form |= {"type": "log", "range": ends, "tickvals": ticks}
-            figure.update_layout({axis: form})
+        types = ["log" if getattr(known[name], "log", False) else "linear" for name in (x, y)]
+        figure.update_xaxes(title=x, type=types[0])
+        figure.update_yaxes(title=y, type=types[1])
         return figure.update_layout(
             height=420, showlegend=False, margin={"l": 64, "r": 16, "t": 40, "b": 52}
         )
-
-    def _is_log(self, name: str) -> bool:
-        return bool(getattr(self.state.study_file.space.named.parameters[name], "log", False))
-
-    def _axis(self, name: str) -> list[Any]:
-        known = self.state.study_file.space.named.parameters
-        numeric = [one for one, parameter in known.items() if not isinstance(parameter, Choice)]
-        if name not in numeric:
-            raise InvalidInput(
-                f"got {name!r}, expected a numeric parameter, one of {', '.join(numeric)}."
-            )
-        values = values_along(known[name], np.linspace(0.0, 1.0, GRID))
-        return [one for one in values if one not in known[name].special]
 
 
 def study(source: OpenedStudy | Path | str) -> StudyFigures:

@@ -11,7 +11,7 @@ import pytest
 from support.report_examples import report_of, trial
 from surefoot.tune.report import figure_file
 from surefoot.tune.report.figure_file import check_figure_file, tiled, write_figure
-from surefoot.tune.report.figures import limited, normal_quantiles
+from surefoot.tune.report.figures import limited
 from surefoot.types import Constraint, InvalidInput, NotInstalled
 
 PICTURES = (".png", ".svg", ".pdf")
@@ -81,11 +81,3 @@ def test_a_picture_is_one(tmp_path: Path) -> None:
 def test_other_endings_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"expected .html or .png or .svg or .pdf"):
         check_figure_file(tmp_path / "x.jpg")
-
-
-def test_quantiles_show_every_value_that_is_asked_for() -> None:
-    values = [*(0.1 * n for n in range(30)), 500.0]
-    clipped, shown = normal_quantiles(values, "y"), normal_quantiles(values, "y", values)
-    assert clipped.layout.yaxis.range[1] < 50.0 < 500.0 < shown.layout.yaxis.range[1]
-    assert clipped.data[-1].marker.symbol[-1] == "triangle-up"
-    assert shown.data[-1].y[-1] == 500.0

@@ -20,10 +20,11 @@ from surefoot.tune.study.schedule import Schedule
 from surefoot.tune.study.state import StudyState
 from surefoot.types import NotReady
 
-__all__ = ["check_report", "write_report", "write_state"]
+__all__ = ["write_report", "write_state"]
 
 
 _SHORT = {".md": summary, ".json": as_json}  # what is no page, by the ending
+_ENDINGS = (".html", ".htm", *_SHORT)
 POLL = 2.0  # seconds between looks at the study
 
 
@@ -47,13 +48,8 @@ def write_report(study_file: Path | str, output: Path | str) -> None:
         WriteFailed: If the output cannot be written.
     """
     output = Path(output)
-    check_report(output)
+    check_output(output, _ENDINGS)
     write_state(open_study(study_file).state(), output)
-
-
-def check_report(output: Path) -> None:
-    """Raise `InvalidInput` for a file that a report cannot be written to."""
-    check_output(output, (".html", ".htm", *_SHORT))
 
 
 def write_state(state: StudyState, output: Path, progress: str = "", reloads: bool = False) -> None:
@@ -87,7 +83,7 @@ def watched(
     Raises:
         As `write_report`; but a study without a measurement is waited for.
     """
-    check_report(path)
+    check_output(path, _ENDINGS)
     opened = open_study(study_file)
     rounds, seen = opened.study_file.study.rounds, -1
     while True:

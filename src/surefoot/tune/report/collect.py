@@ -88,7 +88,7 @@ def collect(state: StudyState) -> Report:
         trials=tuple(
             replace(
                 _trial(study_file, trial, *fits.get(trial.number, (None, None, False))),
-                outlying=outlying.get(trial.number, ()),
+                outlying=tuple(name for name in outlying if trial.number in outlying[name]),
             )
             for trial in state.trials
         ),
@@ -136,14 +136,13 @@ def _of_others(state: StudyState) -> dict[str, StudyBelief]:
     }
 
 
-def _outlying(state: StudyState, others: Mapping[str, StudyBelief]) -> dict[int, tuple[str, ...]]:
-    """Names of the quantities of which a trial measured an outlier, by its number."""
-    found: dict[int, tuple[str, ...]] = {}
-    for name, one in others.items():
-        trials = [trial.number for trial in state.measured if name in trial_constraints(trial)]
-        for number in compress(trials, one.outliers):
-            found[number] = (*found.get(number, ()), name)
-    return found
+def _outlying(state: StudyState, others: Mapping[str, StudyBelief]) -> dict[str, set[int]]:
+    """Numbers of the trials that measured an outlier, for each quantity."""
+    measured = {trial.number: trial_constraints(trial) for trial in state.measured}
+    return {
+        name: {*compress((n for n, values in measured.items() if name in values), one.outliers)}
+        for name, one in others.items()
+    }
 
 
 def intervals(

@@ -1,8 +1,9 @@
 """Text alternatives of the figures, and verdicts on them, in sentences."""
 
 from surefoot.tune.definition.constraint_text import limit_words
+from surefoot.tune.estimate_text import measured_text as number
 from surefoot.tune.report.contents import Checkpoint, DecisionRow, EnvironmentView, Report, Slice
-from surefoot.tune.report.formatting import interval_text, number, setting
+from surefoot.tune.report.formatting import interval_text, setting
 
 
 def convergence_text(report: Report) -> str:

@@ -1,7 +1,7 @@
 """The figures of every report: convergence, measurements, slices and the noise's quantiles."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from html import escape
 from itertools import chain
 from typing import Any
@@ -10,8 +10,9 @@ import numpy as np
 import plotly.graph_objects as go
 from scipy import stats
 
+from surefoot.tune.estimate_text import measured_text as number
 from surefoot.tune.report.contents import DecisionRow, Report, Slice
-from surefoot.tune.report.formatting import interval_text, number, setting, trial_html
+from surefoot.tune.report.formatting import interval_text, setting, trial_html
 from surefoot.tune.report.plotting import (
     BAND,
     BLUE,
@@ -125,10 +126,16 @@ def limited(report: Report, name: str) -> go.Figure:
     trials, values = zip(*report.readings(name), strict=True)
     axis = _limited_axis(report, name)
     figure = new_figure("trial", "", axis, **SMALL)
-    outlying = [name in trial.outlying for trial in trials]
-    numbers = [trial.number for trial in trials]
     add_measurements(
-        figure, trials, numbers, values, axis, "", outlying, color=BLUE, opacity=0.75, size=6
+        figure,
+        trials,
+        [trial.number for trial in trials],
+        values,
+        axis,
+        outlying=[name in trial.outlying for trial in trials],
+        color=BLUE,
+        opacity=0.75,
+        size=6,
     )
     add_limit(figure, report.bounds[name])
     return figure
@@ -200,8 +207,9 @@ def slice_figure(report: Report, along: Slice, limited: str = "") -> go.Figure:
     trials, values = [trial for trial, _ in known], [value for _, value in known]
     positions = [_position(along, trial.params[name]) for trial in trials]
     outlying = [limited in one.outlying if limited else one.outlier for one in trials]
-    words = "measured, other parameters differ"
-    add_measurements(figure, trials, positions, values, axis, words, outlying)
+    add_measurements(
+        figure, trials, positions, values, axis, "measured, other parameters differ", outlying
+    )
     if limited:
         add_limit(figure, report.bounds[limited])
     hover = [
@@ -299,37 +307,27 @@ def log_ticks(low: float, high: float) -> list[float]:
 
 
 def quantiles(report: Report) -> go.Figure:
-    """A normal quantile plot of the residuals."""
+    """A normal quantile plot of the residuals: heavy tails bend away from the line."""
     known = ((one.predicted, value) for one, value in report.readings())
-    residuals = [value - one.mean for one, value in known if one is not None]
-    return normal_quantiles(residuals, report.units.titled("measured − predicted"))
-
-
-def normal_quantiles(values: Iterable[float], title: str, shown: Iterable[float] = ()) -> go.Figure:
-    """A normal quantile plot: heavy tails bend away from the line.
-
-    Args:
-        values: The values.
-        title: What they are.
-        shown: Those that the axis has in any case.
-    """
-    data = np.sort([*values])
+    residuals = np.sort([value - one.mean for one, value in known if one is not None])
     # As an estimate of the standard deviation, the median absolute deviation resists outliers.
-    scale = stats.median_abs_deviation(data, scale="normal")
-    levels = (np.arange(1, data.size + 1) - 0.375) / (data.size + 0.25)  # Blom, 1958
+    scale = stats.median_abs_deviation(residuals, scale="normal")
+    levels = (np.arange(1, residuals.size + 1) - 0.375) / (residuals.size + 0.25)  # Blom, 1958
     normal = stats.norm.ppf(levels)
-    line = np.median(data) + scale * normal
-    axis = AxisRange.of(data, [line[0], line[-1], *shown])
-    figure = new_figure("quantile of a normal distribution", title, axis)
+    line = np.median(residuals) + scale * normal
+    axis = AxisRange.of(residuals, [line[0], line[-1]])
+    figure = new_figure(
+        "quantile of a normal distribution", report.units.titled("measured − predicted"), axis
+    )
     add_line(figure, normal, line, "normal noise", color=GREY, dash="dot")
     add_markers(
         figure,
         normal,
-        [axis.clip(value) for value in data],
-        [number(value) for value in data],
-        "values",
-        color=[ORANGE if axis.side(value) else BLUE for value in data],
-        symbol=[SYMBOLS[0, axis.side(value)] for value in data],
+        [axis.clip(value) for value in residuals],
+        [f"residual {number(value)}" for value in residuals],
+        "residuals",
+        color=[ORANGE if axis.side(value) else BLUE for value in residuals],
+        symbol=[SYMBOLS[0, axis.side(value)] for value in residuals],
         size=7,
     )
     return figure

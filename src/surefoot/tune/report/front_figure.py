@@ -55,9 +55,16 @@ def front_figure(
     label = {name: escape((titles or {}).get(name, name)) for name in (x, y)}
     figure = new_figure(label[x], label[y], axes[y])
     figure.update_xaxes(range=[axes[x].low, axes[x].high])
-    outlying = [bool({x, y} & {*one.outlying}) for one in measured]
-    places = values[x], values[y], axes[y]
-    add_measurements(figure, measured, *places, "measured", outlying, axes[x])
+    add_measurements(
+        figure,
+        measured,
+        values[x],
+        values[y],
+        axes[y],
+        "measured",
+        [bool({x, y} & {*one.outlying}) for one in measured],
+        axes[x],
+    )
     figure.data[-1].visible = bool(measured)
     members = sorted(front, key=lambda one: one.values[x])
     others = [one for one in front.candidates if one not in members]

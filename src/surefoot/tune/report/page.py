@@ -6,6 +6,7 @@ The template escapes every text that comes from the study, and figures are embed
 
 import json
 import re
+from collections import Counter
 from dataclasses import asdict
 from functools import cache
 from importlib.resources import files
@@ -17,6 +18,7 @@ from markupsafe import Markup, escape
 from plotly.offline import get_plotlyjs
 
 from surefoot.tune.definition.constraint_text import constraint_lines
+from surefoot.tune.estimate_text import measured_text as number
 from surefoot.tune.report.contents import EnvironmentView, Estimate, Report
 from surefoot.tune.report.descriptions import (
     convergence_text,
@@ -46,7 +48,7 @@ from surefoot.tune.report.figures import (
     quantiles,
     slice_figure,
 )
-from surefoot.tune.report.formatting import interval_text, number, setting, within
+from surefoot.tune.report.formatting import interval_text, setting, within
 from surefoot.tune.report.front_figure import front_text, fronts
 
 _COLUMNS = {"trial", "measured", "predicted", "weight", "state", "seconds", "failure"}
@@ -159,7 +161,12 @@ def _template(name: str) -> Any:
         lstrip_blocks=True,
     )
     templates.filters.update(
-        interval=interval_text, number=number, setting=setting, cell=_cell, prose=_prose, own=_own
+        interval=interval_text,
+        number=number,
+        setting=setting,
+        cell=_cell,
+        prose=_prose,
+        own=_own,
     )
     return templates.get_template(name)
 
@@ -186,14 +193,14 @@ def _limits(report: Report, name: str, place: str) -> list[tuple[str, Markup]]:
 
 def _predicted(report: Report) -> str:
     """Name of the number at the top."""
-    what = "" if report.estimand == "location" else f"{report.estimand} of measurements"
-    if report.front is not None:
-        first = report.front.front.names[0]
-        what = f"{what} of {first}" if what else first
-    if report.environment is not None:
-        risk = report.environment.risk.name
-        what = f"{risk} of the {what}" if what else risk
-    return f"{what[0].upper()}{what[1:]}, predicted" if what else "Predicted"
+    view, front = report.environment, report.front
+    what = [
+        "" if view is None else view.risk.name,
+        "" if report.estimand == "location" else f"{report.estimand} of measurements",
+        "" if front is None else front.front.names[0],
+    ]
+    named = " of ".join(filter(None, what))
+    return f"{named[0].upper()}{named[1:]}, predicted" if named else "Predicted"
 
 
 def _embed(name: str, figure: go.Figure, text: str) -> Markup:
@@ -253,15 +260,11 @@ def _counts(report: Report) -> str:
 
 
 def _outliers(report: Report) -> str:
-    """How many measurements are treated as outliers, of each objective; empty where none is."""
-    if report.front is None:
-        number_of = sum(trial.outlier for trial in report.measured)
-        return f"{number_of} of them treated as outliers" if number_of else ""
-    first, *further = report.front.front.names
-    counts = {first: sum(one.outlier for one in report.trials)}
-    counts |= {name: sum(name in one.outlying for one in report.trials) for name in further}
-    found = [f"{count} of {name}" for name, count in counts.items() if count]
-    return f"{' and '.join(found)} treated as outliers" if found else ""
+    """How many measurements are treated as outliers, by quantity; empty where none is."""
+    first = "them" if report.front is None else report.front.front.names[0]
+    every = (name for one in report.trials for name in (*[first] * one.outlier, *one.outlying))
+    found = " and ".join(f"{count} of {name}" for name, count in Counter(every).items())
+    return f"{found} treated as outliers" if found else ""
 
 
 def _directions(report: Report) -> list[str]:
