@@ -368,8 +368,7 @@ def plot(
         str,
         typer.Argument(
             metavar="FIGURE",
-            help="convergence, measurements, limits, pairs, front, slices, parallel, tails or "
-            "effects.",
+            help="One of the figures below.",
             show_default=False,
         ),
     ],

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["StudyFigures", "front", "study"]
 
 GRID = 41  # values along each axis of a surface
-FIGURES = {  # by name, what a study without it is to do for it
+FIGURES = {  # by name, why a study may have none
     **dict.fromkeys(("convergence", "measurements", "slices", "parallel", "tails", "effects"), ""),
     "limits": "nothing that [constraints] limit was measured",
     "pairs": "`surefoot compare` measures the defaults and the recommendation",

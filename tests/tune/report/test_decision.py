@@ -17,6 +17,7 @@ from surefoot.tune.report.collect import collect
 from surefoot.tune.report.decision import _median
 from surefoot.tune.report.figures import limited, measurements, paired, slice_figure
 from surefoot.tune.report.page import page, summary
+from surefoot.tune.study.findings import Findings
 from surefoot.tune.study.table_import import import_table
 
 STUDY = """
@@ -27,6 +28,7 @@ rounds = 40
 
 [objective]
 unit = "ms"
+command = "./hill {{x}}"
 
 [parameters]
 x = {{ type = "float", low = 0, high = 1{default} }}
@@ -199,3 +201,22 @@ def test_a_pair_of_which_a_run_failed_is_not_drawn(tmp_path: Path) -> None:
     compared(path, 30.8, 20.4, 59.0, 6, failing=5)
     row = collect(open_study(path).state()).decision.rows[0]
     assert (len(row.pairs), row.other.runs, row.recommended.runs) == (5, 6, 5)
+
+
+def test_where_values_are_told_no_command_is_advised_that_needs_one(tmp_path: Path) -> None:
+    path = study(tmp_path)
+    state = open_study(path).state()
+    assert "`surefoot compare" in collect(state).decision.advice
+    assert "`surefoot compare" in "".join(Findings(state).lines())
+    path.write_text(path.read_text().replace('command = "./hill {x}"', ""))
+    state = open_study(path).state()
+    assert collect(state).decision.advice == (
+        "Measure it against the defaults before you use it, in turn."
+    )
+    assert "surefoot compare" not in "".join(Findings(state).lines())
+
+
+def test_what_is_measured_already_is_not_advised(tmp_path: Path) -> None:
+    lines = Findings(open_study(study(tmp_path)).state()).lines("Measured: better.")
+    assert "Measured: better." in lines
+    assert not any("surefoot compare" in one for one in lines)

@@ -162,7 +162,8 @@ def _advice(
     if same:
         return "Keep the defaults: no configuration is known to be better."
     if result is None:
-        advice = f"Measure it against the defaults before you use it: `surefoot compare {word}`."
+        how = f": `surefoot compare {word}`" if state.study_file.objective.measures else ", in turn"
+        advice = f"Measure it against the defaults before you use it{how}."
         return advice if state.study_file.scheme.is_replayed else ""
     pairs = f"in {result.pairs} pair{'s' * (result.pairs != 1)} of runs"
     if result.broken:

@@ -165,8 +165,12 @@ def paired(report: Report, row: DecisionRow) -> go.Figure:
         ]
     hover = [f"median {interval_text(one)}" for one in medians]
     add_points(figure, [-0.2, 1.2], medians, [False, True], hover)
-    labels = [report.decision.other, "recommended"]
-    figure.update_xaxes(tickvals=[0, 1], ticktext=labels, range=[-0.5, 1.5], showgrid=False)
+    figure.update_xaxes(
+        tickvals=[0, 1],
+        ticktext=[report.decision.other, "recommended"],
+        range=[-0.5, 1.5],
+        showgrid=False,
+    )
     for one in limits:
         add_limit(figure, one)
     return figure
