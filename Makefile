@@ -9,7 +9,7 @@ RESULTS := benchmark-results
 TABLES := experiments/src/surefoot_experiments/benchmarks
 
 .DELETE_ON_ERROR:
-.PHONY: help demo check quick test ordinary long lint docs dist answers bench pictures clean
+.PHONY: help demo check quick test ordinary long lint docs dist man answers bench pictures clean
 
 help:
 	@echo "make demo      tune SQLite on this machine, compare with its defaults, write a report"
@@ -20,6 +20,7 @@ help:
 	@echo "make lint      the checks without the tests"
 	@echo "make docs      the documentation site, in site/; needs no network once installed"
 	@echo "make dist      source distributions and wheels, checked, in dist/"
+	@echo "make man       man pages, in build/man; needs GNU help2man"
 	@echo "make answers   short tasks in eight families, paired with recorded results; HALF=choose or confirm"
 	@echo "make bench     the benchmark tables of the documentation (long)"
 	@echo "make pictures  the pictures of the documentation"
@@ -66,9 +67,18 @@ docs: $(READY)-docs
 
 dist: $(READY)-release
 	rm -rf dist
-	$(BIN)/python -m build --outdir dist .
-	$(BIN)/python -m build --outdir dist experiments
+	$(BIN)/hatchling build -d $(CURDIR)/dist
+	cd experiments && $(CURDIR)/$(BIN)/hatchling build -d $(CURDIR)/dist
 	$(BIN)/twine check --strict dist/*
+
+COMMANDS = $(shell $(BIN)/python -c "from surefoot.cli_words import GROUPS; print(*sum(GROUPS.values(), ()))")
+VERSION = $(shell $(BIN)/python -c "import surefoot; print(surefoot.__version__)")
+
+man: $(READY)
+	mkdir -p build/man
+	help2man --no-info --name "robust Bayesian optimisation" $(BIN)/surefoot -o build/man/surefoot.1
+	for name in $(COMMANDS); do help2man --no-info --version-string $(VERSION) --name "surefoot $$name" \
+	  "$(BIN)/surefoot $$name" -o build/man/surefoot-$$name.1 || exit 1; done
 
 # RECORD=1 keeps the results, for later states to be paired with.
 answers: $(READY)

@@ -326,18 +326,6 @@ class TestDiagnose:
         (warning,) = json.loads(surefoot("diagnose", path, "--json")[1])["warnings"]
         assert "residuals" in warning
 
-    @pytest.mark.slow
-    @pytest.mark.parametrize("ending", ["html", pytest.param("png", marks=pytest.mark.slow)])
-    def test_a_picture_on_request(self, file, ending):
-        if ending == "png":
-            pytest.importorskip("matplotlib")
-        output = file.with_suffix(f".{ending}")
-        code, out, _ = surefoot("diagnose", file, "--plot", output)
-        assert code == 0
-        assert f"wrote {output}" in out
-        content = output.read_bytes()
-        assert content.startswith(b"\x89PNG") if ending == "png" else b"Tail index" in content
-
     def test_numbers_without_names(self, file):
         file.write_text("\n".join(str(value) for value in np.linspace(-1, 1, 30)))
         code, out, _ = surefoot("diagnose", file)
@@ -365,7 +353,6 @@ class TestDiagnose:
             ("latency\n12,\n12,37\n", [], "line 3: got 2 cells, expected 1"),
             ("y\n11,foo,1\n", [], "line 2: got 3 cells, expected 1"),
             ("9,123;1\n8,456;2\n", [], "the first line has the number 9 beside text"),
-            ("y\n1\n", ["--plot", "out.jpg"], "expected .html or .png"),
         ],
     )
     def test_what_is_wrong_is_said_in_one_line(self, file, content, arguments, message):
@@ -476,3 +463,18 @@ def test_every_command_is_in_one_group_of_the_help():
     assert sorted(named) == sorted(typer.main.get_command(app).commands)
     shown = CliRunner().invoke(app, ["--help"]).output
     assert all(f"\n{title}:\n" in shown for title in GROUPS)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("surefoot re", {"recommend", "report", "reproduce"}),
+        ("surefoot plot --o", {"--output", "--out"}),
+        ("surefoot compare --al", {"--all"}),
+    ],
+)
+def test_a_shell_completes_commands_and_options(words, expected):
+    place = str(len(words.split()) - 1)
+    asked = {"_SUREFOOT_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": place}
+    found = CliRunner().invoke(app, [], env=asked, prog_name="surefoot")
+    assert {*found.stdout.split()} == expected

@@ -41,8 +41,7 @@ def test_every_direct_dependency_is_declared() -> None:
     used_by = ("optuna", "tune", "parquet", "mcp", "botorch", "sklearn")
     listed = [*project["dependencies"], *(each for name in used_by for each in extras[name])]
     declared = {re.split(r"[<>=\[]", each)[0] for each in listed}
-    optional = {"matplotlib"}  # for `surefoot diagnose --plot tails.png`, which says so
-    used = imported(ROOT / "src" / "surefoot") - {"surefoot"} - optional
+    used = imported(ROOT / "src" / "surefoot") - {"surefoot"}
     assert {NAMES.get(name, name) for name in used} <= declared
 
 

@@ -12,8 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from optuna.trial import TrialState, create_trial
+from typer.testing import CliRunner
 
 import surefoot as sf
+from surefoot.cli import app
 from surefoot.integrations.optuna import CONSTRAINTS, Front, ParetoPoint
 from surefoot.tune import open_study
 from surefoot.tune.ask_tell.ask_tell import open_ask_tell
@@ -59,6 +61,44 @@ def test_figures_are_those_of_the_report(drawn, path):
     assert sf.plot.study(opened).state.opened is opened
 
 
+def test_a_figure_is_found_by_its_name(drawn):
+    assert drawn.named("tails").to_json() == drawn.tails().to_json()
+    titles = [one.text for one in drawn.named("slices").layout.annotations]
+    assert titles == list(drawn.slices())
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("limits", r"\[constraints\]"),
+        ("pairs", "surefoot compare"),
+        ("front", r"\[objectives\]"),
+        ("effects", "no drift"),
+        ("limit", "expected one of convergence, "),
+        ("report", "expected one of convergence, "),
+        ("__init__", "expected one of convergence, "),
+    ],
+)
+def test_what_a_study_has_no_figure_of_is_said(drawn, name, message):
+    with pytest.raises(InvalidInput, match=message):
+        drawn.named(name)
+
+
+def test_a_command_writes_a_figure(path, tmp_path):
+    found = CliRunner().invoke(
+        app, ["plot", str(path), "convergence", "--out", str(tmp_path / "a.html")]
+    )
+    assert (found.exit_code, found.stdout) == (0, f"wrote {tmp_path / 'a.html'}\n")
+    assert "by the final model" in (tmp_path / "a.html").read_text()
+
+
+def test_the_help_names_every_figure():
+    text = " ".join(CliRunner().invoke(app, ["plot", "--help"]).stdout.split())
+    for name in sf.plot.FIGURES:
+        assert f" {name} " in text
+        assert callable(getattr(sf.plot.StudyFigures, name))
+
+
 def test_a_surface_has_the_values_that_the_model_predicts(drawn):
     contour, points = drawn.surface("size", "share").data
     assert list(contour.y) == [i / 8 for i in range(9)]
@@ -78,16 +118,12 @@ def test_a_surface_is_over_two_numbers(drawn, names):
 
 
 def test_parallel_coordinates_show_every_measurement(drawn):
-    (lines,) = drawn.parallel().data
-    by_name = {one.label: one for one in lines.dimensions}
-    assert set(by_name) == {"size", "share", "mode", "depth", "value"}
-    measured = drawn.report.measured
-    sizes = [math.log10(one.params["size"]) for one in measured]
-    assert list(by_name["size"].values) == pytest.approx(sizes)
-    mode = by_name["mode"]
-    shown = [mode.ticktext[int(position)] for position in mode.values]
-    assert shown == [one.params["mode"] for one in measured]
-    assert "inactive" in by_name["depth"].ticktext
+    figure = drawn.parallel()
+    lines = [one for one in figure.data if one.mode == "lines" and len(one.x or ()) > 2]
+    assert len(lines) == 12 == len(drawn.report.measured)
+    text = str(figure.layout)
+    assert all(name in text for name in ("size", "share", "mode"))
+    assert "depth" not in text, "not every configuration has it"
 
 
 def point(trial: int, *values: float) -> ParetoPoint:

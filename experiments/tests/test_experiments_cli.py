@@ -185,3 +185,12 @@ def test_the_entry_point_of_surefoot_reproduce_is_this_command():
     with pytest.raises(SystemExit) as ended:
         getattr(import_module(module), name)(["list"], "surefoot reproduce")
     assert ended.value.code == 0
+
+
+@pytest.mark.parametrize("word", ["figure1", "lits", "heavy-tails-1c", "x y"])
+def test_an_unknown_command_is_answered_in_a_line_with_the_ones_to_use(word):
+    code, out, err = run(word)
+    assert (code, out, len(err.splitlines())) == (2, "", 1)
+    assert repr(word) in err
+    assert " list` names the experiments" in err
+    assert " run NAME` runs one" in err

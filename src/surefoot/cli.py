@@ -35,14 +35,16 @@ with extra("tune"):
     from surefoot.types import InvalidInput
 
 DISCARDED = 3  # exit code of a change that `judge` does not keep
-_NO_EXPERIMENTS = "the experiments are a separate package: install surefoot-experiments first"
+_NO_EXPERIMENTS = (
+    "the experiments are a separate package: install surefoot-experiments first, in a checkout by "
+    "pip install ./experiments"
+)
 
 app = typer.Typer(
     name="surefoot",
     cls=GuessedWords,
     context_settings={"help_option_names": ["-h", "--help"]},
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     help="""Optimise the configuration of a system with noisy, heavy-tailed measurements.
@@ -335,7 +337,7 @@ def report(
             "-o",
             "--output",
             metavar="FILE",
-            help="The HTML file to write, or an .md file of its head.",
+            help="The .html file to write; an .md file has its head, a .json file is for programs.",
         ),
     ] = Path("report.html"),
     watch: Annotated[
@@ -357,6 +359,51 @@ def report(
             return
         for state in watched(study, output):
             _say(f"wrote {output} after {state.finished} rounds")
+
+
+@app.command()
+def plot(
+    study: StudyArgument,
+    figure: Annotated[
+        str,
+        typer.Argument(
+            metavar="FIGURE",
+            help="One of the figures below.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "-o",
+            "--output",
+            "--out",
+            metavar="FILE",
+            help="The .html, .png, .svg or .pdf file to write; all but .html need "
+            "`surefoot[plot]` and Chrome.",
+        ),
+    ] = Path("figure.html"),
+) -> None:
+    """Write one figure of the report.
+
+    \b
+    convergence   the recommended value over time
+    measurements  every measurement
+    slices        the model along each parameter
+    limits        each limited quantity by trial and along parameters
+    pairs         the runs of `surefoot compare`
+    front         the Pareto front of several objectives
+    parallel      all configurations in parallel coordinates
+    tails         quantiles of the residuals
+    effects       the recommended configuration over time, under a drift
+    """
+    with one_line_errors():
+        from surefoot import plot as plots
+        from surefoot.tune.report.figure_file import check_figure_file, write_figure
+
+        check_figure_file(output)
+        write_figure(plots.study(study).named(figure), output)
+        _say(f"wrote {output}")
 
 
 @app.command()
@@ -457,10 +504,6 @@ def diagnose(
             "the only one that contains numbers.",
         ),
     ] = None,
-    plot: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Plot the tails to this .html or .png file."),
-    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Estimate how heavy the tails of the noise are.
@@ -474,14 +517,9 @@ def diagnose(
             several_configurations,
             varying_parameters,
         )
-        from surefoot.tune.tail_plot import check_plot, write_plot
 
-        if plot is not None:
-            check_plot(plot)
         measured, varying = read_column(file, column), varying_parameters(file)
         diagnosis = diagnose_values(measured.values, f"{file}, column {measured.name!r},")
-        if plot is not None:
-            write_plot(measured.values, diagnosis, measured.name, plot)
         if as_json:
             warnings = [several_configurations(varying)] if varying else []
             content = {"column": measured.name, "skipped": measured.skipped, "warnings": warnings}
@@ -492,8 +530,6 @@ def diagnose(
         skipped = f" ({measured.skipped} empty cells skipped)" if measured.skipped else ""
         _say(f"{file}, column {measured.name!r}{skipped}")
         typer.echo(str(diagnosis))
-        if plot is not None:
-            _say(f"wrote {plot}")
 
 
 @app.command(context_settings={"allow_interspersed_args": False})

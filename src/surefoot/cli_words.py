@@ -17,7 +17,7 @@ COMMANDS = {
     "result": "surefoot recommend STUDY",
     "results": "surefoot recommend STUDY",
     **dict.fromkeys(("summary", "describe"), "surefoot recommend STUDY"),
-    **dict.fromkeys(("plot", "dashboard", "html", "view", "web", "ui"), "surefoot report STUDY"),
+    **dict.fromkeys(("dashboard", "html", "view", "web", "ui"), "surefoot report STUDY"),
     "watch": "surefoot report STUDY --watch",
     **dict.fromkeys(("run", "start", "optimize", "optimise"), "surefoot tune STUDY"),
     **dict.fromkeys(("resume", "continue", "restart"), "surefoot tune STUDY, which resumes"),
@@ -70,12 +70,12 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "--sampler": ("a sampler of Optuna from Python, `surefoot.tune.run(STUDY, sampler=...)`",),
     **dict.fromkeys(("--out", "--csv", "--output"), ("-o FILE", "`surefoot export STUDY -o FILE`")),
     **dict.fromkeys(("--study", "--config", "--file", "-f", "-c"), ("-o FILE", _STUDY)),
-    "--format": ("-o FILE.csv or -o FILE.parquet", "--json"),
+    "--format": ("-o FILE, whose ending is the format (see -h)", "--json"),
 }
 
 
 GROUPS = {
-    "Tune": ("init", "check", "tune", "recommend", "compare", "report"),
+    "Tune": ("init", "check", "tune", "recommend", "compare", "report", "plot"),
     "Measure by other means": ("ask", "tell", "forget", "status", "predict", "serve", "judge"),
     "Exchange": ("import", "export"),
     "Research": ("diagnose", "reproduce"),

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,12 +20,14 @@ from surefoot.types import InvalidInput
 
 with extra("tune"):
     import plotly.graph_objects as go
+    from optuna.visualization import plot_parallel_coordinate
 
     from surefoot.integrations.optuna import Front
     from surefoot.tune.report import figures
     from surefoot.tune.report.collect import collect
-    from surefoot.tune.report.contents import Report
-    from surefoot.tune.report.front_figure import front_figure
+    from surefoot.tune.report.contents import Report, Trial
+    from surefoot.tune.report.figure_file import tiled
+    from surefoot.tune.report.front_figure import front_figure, fronts
     from surefoot.tune.report.plotting import BLUE, add_markers
     from surefoot.tune.study.best_by_given import values_along
 
@@ -36,6 +37,12 @@ if TYPE_CHECKING:
 __all__ = ["StudyFigures", "front", "study"]
 
 GRID = 41  # values along each axis of a surface
+FIGURES = {  # by name, why a study may have none
+    **dict.fromkeys(("convergence", "measurements", "slices", "parallel", "tails", "effects"), ""),
+    "limits": "nothing that [constraints] limit was measured",
+    "pairs": "`surefoot compare` measures the defaults and the recommendation",
+    "front": "it has one objective, and [objectives] declares several",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,8 +74,42 @@ class StudyFigures:
 
     def slices(self) -> dict[str, go.Figure]:
         """The model along each parameter with its intervals, the most important one first."""
-        along = sorted(self.report.slices, key=lambda one: one.span, reverse=True)
+        along = self.report.slices
         return {one.parameter.name: figures.slice_figure(self.report, one) for one in along}
+
+    def limits(self) -> dict[str, go.Figure]:
+        """Each limited quantity by trial, and along the parameters that move it most."""
+        report = self.report
+        found = {}
+        for name in filter(report.readings, report.bounds):
+            found[f"{name} by trial"] = figures.limited(report, name)
+            for one in report.limit_slices.get(name, ()):
+                along = f"{name} along {one.parameter.name}"
+                found[along] = figures.slice_figure(report, one, name)
+        return found
+
+    def pairs(self) -> dict[str, go.Figure]:
+        """The runs of `surefoot compare` of the defaults and the recommendation, by quantity."""
+        rows = self.report.decision.rows
+        return {one.name: figures.paired(self.report, one) for one in rows if one.pairs}
+
+    def front(self) -> dict[str, go.Figure]:
+        """The Pareto front over every two objectives."""
+        return fronts(self.report)
+
+    def named(self, name: str) -> go.Figure:
+        """A figure by the name of its method; several of them side by side.
+
+        Raises:
+            InvalidInput: If there is no figure of that name, or the study has nothing for it.
+        """
+        if name not in FIGURES:
+            known = ", ".join(FIGURES)
+            raise InvalidInput(f"got the figure {checks.shown(name)}, expected one of {known}.")
+        found = getattr(self, name)()
+        if found == {}:
+            raise InvalidInput(f"the study has no {name}: {FIGURES[name]}.")
+        return tiled(found) if isinstance(found, dict) else found
 
     def tails(self) -> go.Figure:
         """Quantiles of the residuals against those of the fitted noise."""
@@ -85,17 +126,13 @@ class StudyFigures:
         return figures.drift(self.report)
 
     def parallel(self) -> go.Figure:
-        """The measured configurations in parallel coordinates, coloured by their values."""
-        trials = [one for one in self.report.measured if one.value is not None]
-        values = [float(one.value or 0.0) for one in trials]
-        dimensions = [
-            _dimension(name, [one.params.get(name) for one in trials], self._is_log(name))
-            for name in self.state.study_file.parameters
-        ]
-        dimensions.append({"label": self.report.units.titled("value"), "values": values})
-        line = {"color": values, "colorscale": "Viridis", "showscale": False}
-        figure = go.Figure(go.Parcoords(line=line, dimensions=dimensions))
-        return figure.update_layout(height=380, margin={"l": 64, "r": 64, "t": 64, "b": 24})
+        """The measured configurations in parallel coordinates, by Optuna, coloured by their values.
+
+        Parameters that only some configurations have are left out.
+        """
+        measured = self.state.measured
+        shared = set.intersection(*({*one.params} for one in measured))
+        return plot_parallel_coordinate(self.state.opened.study, params=sorted(shared))
 
     def surface(self, x: str, y: str) -> go.Figure:
         """The predicted value over two parameters, all others as recommended.
@@ -110,18 +147,21 @@ class StudyFigures:
         Raises:
             InvalidInput: If they are not two numeric parameters of the study.
         """
-        axes = [self._axis(name) for name in (x, y)]
-        if x == y:
-            raise InvalidInput(f"got {x!r} twice, expected two different parameters.")
+        known = self.state.study_file.space.named.parameters
+        numeric = [name for name, one in known.items() if not isinstance(one, Choice)]
+        if x == y or not {x, y} <= {*numeric}:
+            raise InvalidInput(f"got {x!r} and {y!r}, expected two of {', '.join(numeric)}.")
         best, space = self.report.findings.state.recommendation.params, self.state.study_file.space
-        cells = [
-            space.restricted({**best, x: across, y: up}) for up in axes[1] for across in axes[0]
-        ]
-        mean = np.asarray(self.state.belief.predict(cells)[0]).reshape(len(axes[1]), len(axes[0]))
-        figure = go.Figure(
-            go.Contour(x=axes[0], y=axes[1], z=mean, colorscale="Viridis", name="predicted")
+        grid = np.linspace(0.0, 1.0, GRID)
+        across, up = (
+            [one for one in values_along(known[name], grid) if one not in known[name].special]
+            for name in (x, y)
         )
+        cells = [space.restricted({**best, x: one, y: other}) for other in up for one in across]
+        mean = np.asarray(self.state.belief.predict(cells)[0]).reshape(len(up), len(across))
+        contour = go.Contour(x=across, y=up, z=mean, colorscale="Viridis", name="predicted")
         shown = [one for one in self.report.measured if x in one.params and y in one.params]
+        figure = go.Figure(contour)
         add_markers(
             figure,
             [one.params[x] for one in shown],
@@ -132,30 +172,12 @@ class StudyFigures:
             line={"width": 1, "color": "white"},
             symbol=["circle-open" if one.outlier else "circle" for one in shown],
         )
-        for axis, name in (("xaxis", x), ("yaxis", y)):
-            values = axes[axis == "yaxis"]
-            form = {"title": name, "range": [values[0], values[-1]]}
-            if self._is_log(name):
-                ends = [math.log10(values[0]), math.log10(values[-1])]
-                ticks = figures.log_ticks(values[0], values[-1])
-                form |= {"type": "log", "range": ends, "tickvals": ticks}
-            figure.update_layout({axis: form})
+        types = ["log" if getattr(known[name], "log", False) else "linear" for name in (x, y)]
+        figure.update_xaxes(title=x, type=types[0])
+        figure.update_yaxes(title=y, type=types[1])
         return figure.update_layout(
             height=420, showlegend=False, margin={"l": 64, "r": 16, "t": 40, "b": 52}
         )
-
-    def _is_log(self, name: str) -> bool:
-        return bool(getattr(self.state.study_file.space.named.parameters[name], "log", False))
-
-    def _axis(self, name: str) -> list[Any]:
-        known = self.state.study_file.space.named.parameters
-        numeric = [one for one, parameter in known.items() if not isinstance(parameter, Choice)]
-        if name not in numeric:
-            raise InvalidInput(
-                f"got {name!r}, expected a numeric parameter, one of {', '.join(numeric)}."
-            )
-        values = values_along(known[name], np.linspace(0.0, 1.0, GRID))
-        return [one for one in values if one not in known[name].special]
 
 
 def study(source: OpenedStudy | Path | str) -> StudyFigures:
@@ -222,33 +244,14 @@ def front(
             f"got the objectives {checks.shown(x)} and {checks.shown(y)}, expected two of "
             f"{', '.join(names)}."
         )
-    rows = [
-        {**dict(zip(names, one.values, strict=False)), **trial_constraints(one)}
+    measured = [
+        Trial(
+            one.number,
+            one.params,
+            "complete",
+            constraints={**dict(zip(names, one.values, strict=False)), **trial_constraints(one)},
+        )
         for one in trials
         if one.values
     ]
-    across, up = ([row.get(name) for row in rows] for name in (x, y))
-    return front_figure(front, x, y, {x: across, y: up})
-
-
-def _dimension(name: str, values: list[Any], is_log: bool) -> dict[str, Any]:
-    """One axis of parallel coordinates; values that are no numbers have positions of their own."""
-    if all(isinstance(one, int | float) and not isinstance(one, bool) for one in values):
-        if not is_log or min(values) <= 0:
-            return {"label": name, "values": values}
-        ticks = figures.log_ticks(min(values), max(values))
-        texts = [f"{one:g}" for one in ticks]
-        return {
-            "label": name,
-            "values": [math.log10(one) for one in values],
-            "tickvals": [math.log10(one) for one in ticks],
-            "ticktext": texts,
-        }
-    texts = ["inactive" if one is None else str(one) for one in values]
-    known = sorted(set(texts))
-    return {
-        "label": name,
-        "values": [known.index(one) for one in texts],
-        "tickvals": list(range(len(known))),
-        "ticktext": known,
-    }
+    return front_figure(front, x, y, measured)

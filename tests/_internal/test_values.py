@@ -177,3 +177,17 @@ def test_long_values_are_abbreviated_in_messages() -> None:
             raise RuntimeError("no")
 
     assert checks.shown(Rude()) == "a Rude (RuntimeError in its repr)"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (sf.kernels.squared_exponential(0.3), "RBFKernel(...)"),
+        (torch.nn.Linear(1, 1), "Linear(in_features=1, out_features=1, bias=True)"),
+        (torch.nn.Sequential(torch.nn.Linear(1, 1)), "Sequential(...)"),
+        (np.zeros((2, 2)), "array([[0., 0.], [0., 0.]])"),
+        (torch.zeros(2, 1), "tensor([[0.], [0.]])"),
+    ],
+)
+def test_modules_are_named_in_messages_and_numbers_shown(value: object, text: str) -> None:
+    assert checks.shown(value) == text

@@ -96,6 +96,6 @@ def report_of(
         value.lower,
         value.upper,
     )
-    found = {"warnings": changes.pop("warnings", ()), "failures": (), "together": ""}
+    found = {"warnings": changes.pop("warnings", ()), "failures": (), "together": "", "front": None}
     findings = SimpleNamespace(state=SimpleNamespace(recommendation=best), **found)
     return Report(**({"findings": findings} | given | changes))

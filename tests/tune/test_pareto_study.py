@@ -354,7 +354,7 @@ def test_a_comparison_is_of_each_objective(write: Callable[..., Path]) -> None:
 def test_the_report_draws_the_front(measured: OpenedStudy, tmp_path: Path) -> None:
     surefoot("report", measured.study_file.path, "-o", tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text()
-    assert 'id="figure-front-cost-speed"' in page
+    assert 'id="figure-front-0"' in page
     assert "9 of 9 configurations are not dominated" in page
     assert "smaller cost is better · larger speed is better" in page
     assert 'id="convergence"' not in page

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from surefoot_experiments.answers.command import app as answers
 from surefoot_experiments.console import one_line_errors, progress
@@ -20,8 +21,26 @@ if TYPE_CHECKING:
     from surefoot_experiments.harness.runner import Outcome, Plan
     from surefoot_experiments.recorded_data import Data
 
+
+class Commands(TyperGroup):
+    """Commands, of which an unknown one is answered in a line."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command, or an error that says what there is."""
+        if args and args[0] not in self.commands:
+            own = ctx.command_path
+            typer.echo(
+                f"no command {args[0]!r}; `{own} list` names the experiments, `{own} run NAME` "
+                "runs one",
+                err=True,
+            )
+            ctx.exit(2)
+        return super().resolve_command(ctx, args)
+
+
 app = typer.Typer(
     name="surefoot-experiments",
+    cls=Commands,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

@@ -292,6 +292,8 @@ def shown(value: object) -> str:
         text = f"a {type(value).__name__} ({type(error).__name__} in its repr)"
     if text == "an integer":
         return f"an integer of {int(value).bit_length()} bits"  # type: ignore[call-overload]
+    if "\n" in text and text.startswith(f"{type(value).__name__}("):
+        text = f"{type(value).__name__}(...)"  # a module of PyTorch has a line for each part
     text = " ".join(line.strip() for line in text.splitlines())
     return text if len(text) <= 200 else f"{text[:150]} ... {text[-30:]}"
 

@@ -10,6 +10,7 @@ import contextlib
 import errno
 import os
 import sys
+from collections.abc import Callable
 from typing import Any, TextIO, cast
 
 from surefoot.tune.system import is_closed_terminal
@@ -52,18 +53,12 @@ class StandardOutput:
 
     def write(self, text: str) -> int:
         """Write text."""
-        try:
-            return self._stream.write(text)
-        except OSError as error:
-            self._forget(error)
+        self._tried(self._stream.write, text)
         return len(text)
 
     def flush(self) -> None:
         """Write what is buffered."""
-        try:
-            self._stream.flush()
-        except OSError as error:
-            self._forget(error)
+        self._tried(self._stream.flush)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
@@ -73,15 +68,18 @@ class StandardOutput:
         # Itself while Rich passes on what others print during a live display.
         return cast(TextIO, getattr(sys.stdout, "rich_proxied_file", sys.stdout))
 
-    def _forget(self, error: OSError) -> None:
-        """Raise the error unless the terminal is closed or a disk full, on which a run goes on.
+    def _tried(self, call: Callable[..., object], *given: str) -> None:
+        """Raise an error of writing unless the terminal is closed or a disk full: a run goes on.
 
         What is buffered is written nowhere.
         """
-        if full := forget_full_output(error):
-            with contextlib.suppress(OSError):
-                print(f"{full}; the run goes on without it", file=sys.stderr)
-            return
-        if error.errno != errno.EIO:
-            raise error
-        forget_closed_terminal()
+        try:
+            call(*given)
+        except OSError as error:
+            if full := forget_full_output(error):
+                with contextlib.suppress(OSError):
+                    print(f"{full}; the run goes on without it", file=sys.stderr)
+            elif error.errno == errno.EIO:
+                forget_closed_terminal()
+            else:
+                raise

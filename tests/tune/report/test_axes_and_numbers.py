@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surefoot.tune.report.figures import log_ticks
-from surefoot.tune.report.formatting import number, setting, within
+from support.report_examples import report_of
+from surefoot.tune.report.contents import Checkpoint, Interval
+from surefoot.tune.report.figures import convergence, log_ticks
+from surefoot.tune.report.formatting import setting, within
 from surefoot.tune.report.plotting import AxisRange
 
 finite = st.floats(-1e12, 1e12)
@@ -31,27 +33,10 @@ def test_values_far_out_do_not_stretch_the_axis():
     assert axis.side(-1e6) == -1
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (0, "0"),
-        (12.3456, "12.35"),
-        (0.000123456, "0.0001235"),
-        (1234567.0, "1,234,567"),
-        (1.5e-9, "1.500e-09"),
-        (10.0, "10"),
-        (-3.0, "-3"),
-        (math.inf, "inf"),
-    ],
-)
-def test_numbers(value, text):
-    assert number(value) == text
-
-
 def test_a_value_is_given_to_the_precision_it_is_known_to():
     assert within(12.3456, 0.9) == "12.35"
     assert within(12.3456, 30) == "12"
-    assert within(12.3456, 0) == "12.35"
+    assert within(12.3456, 0) == "12.346"
 
 
 def test_settings():
@@ -65,3 +50,10 @@ def test_log_ticks_are_few_and_inside(low, ratio):
     ticks = log_ticks(low, low * ratio)
     assert 1 <= len(ticks) <= 5
     assert all(low <= tick <= low * ratio for tick in ticks)
+
+
+@pytest.mark.parametrize("counts", [(3,), (1, 2), (3, 4, 7), (3, 20, 80), (3, 100, 800)])
+def test_numbers_of_measurements_are_whole_on_their_axis(counts):
+    points = tuple(Checkpoint(n, Interval(1.0, 0.0, 2.0), Interval(1.0, 0.0, 2.0)) for n in counts)
+    axis = convergence(report_of(history=points)).layout.xaxis
+    assert axis.nticks <= min(10, 1 + counts[-1] - counts[0])

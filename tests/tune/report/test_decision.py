@@ -12,10 +12,12 @@ from surefoot.tune import StudyFile, open_study
 from surefoot.tune.comparison.compare import Comparing, _identity
 from surefoot.tune.comparison.comparison_file import comparison_record
 from surefoot.tune.comparison.named_settings import NamedSetting
+from surefoot.tune.measuring.measurement import Failure
 from surefoot.tune.report.collect import collect
 from surefoot.tune.report.decision import _median
-from surefoot.tune.report.figures import limited, measurements
-from surefoot.tune.report.page import page
+from surefoot.tune.report.figures import limited, measurements, paired, slice_figure
+from surefoot.tune.report.page import page, summary
+from surefoot.tune.study.findings import Findings
 from surefoot.tune.study.table_import import import_table
 
 STUDY = """
@@ -26,6 +28,7 @@ rounds = 40
 
 [objective]
 unit = "ms"
+command = "./hill {{x}}"
 
 [parameters]
 x = {{ type = "float", low = 0, high = 1{default} }}
@@ -49,8 +52,13 @@ def study(folder: Path, default: str = ", default = 0.9", most: float = 60.0) ->
     return path
 
 
-def compared(path: Path, a: float, b: float, memory: float, pairs: int = 10) -> None:
-    """Record what `compare` would, of the defaults at `a` and the recommendation at `b`."""
+def compared(
+    path: Path, a: float, b: float, memory: float, pairs: int = 10, failing: int = -1
+) -> None:
+    """Record what `compare` would, of the defaults at `a` and the recommendation at `b`.
+
+    In the pair `failing` the recommendation fails.
+    """
     study_file, rng = StudyFile.load(path), random.Random(1)
     best = open_study(path).state().recommendation.params
     settings = NamedSetting("default", study_file.defaults), NamedSetting("recommended", best)
@@ -60,6 +68,8 @@ def compared(path: Path, a: float, b: float, memory: float, pairs: int = 10) -> 
             for label, value in (("a", a), ("b", b)):
                 others = {"memory": (memory if label == "b" else 95.0) + rng.gauss(0.0, 0.2)}
                 one = measurement(value + rng.gauss(0.0, 0.1), 0.1, others=others)
+                if (pair, label) == (failing, "b"):
+                    one = Failure("killed", "", 0.1)
                 record.add(pair, label, one, {})
 
 
@@ -73,7 +83,7 @@ def test_without_a_comparison_all_is_predicted_and_measuring_it_is_advised(tmp_p
     )
     assert abs(value.other.interval.mean - 30.8) < 1.0
     assert (memory.name, memory.limit) == ("memory", "at most 60")
-    assert (memory.other.limit, memory.recommended.limit) == ("0%", "100%")
+    assert (memory.other.limit, memory.recommended.limit) == ("below 0.001", "above 0.999")
     assert "`surefoot compare" in report.decision.advice
     assert "<code>surefoot compare" in page(report)
 
@@ -108,7 +118,10 @@ def test_what_was_measured_comes_before_what_is_predicted(
 def test_where_nothing_is_feasible_the_advice_is_against_it(tmp_path: Path) -> None:
     report = collect(open_study(study(tmp_path, most=40.0)).state())
     assert report.decision.advice.startswith("Do not use it: no configuration is known")
-    assert "No feasible configuration yet" in page(report)
+    text = page(report)
+    assert "No feasible configuration yet" in text
+    assert '<th scope="col" class="text">nearest</th>' in text
+    assert "| nearest |" in summary(report)
 
 
 def test_without_defaults_it_is_compared_with_the_first(tmp_path: Path) -> None:
@@ -150,4 +163,60 @@ def test_each_limit_is_drawn_and_what_is_beyond_it_is_open(tmp_path: Path) -> No
     assert [one.number for one, symbol in every if symbol.endswith("-open")] == numbers
     text = page(report)
     assert f"{len(numbers)} of them beyond its limit, at most 60." in text
-    assert '<div class="slice" data-limit="memory">' in text
+    assert '<div class="slices" data-limit="memory">' in text
+
+
+def test_a_limit_is_predicted_along_the_parameters_that_move_it(tmp_path: Path) -> None:
+    state = open_study(study(tmp_path)).state()
+    report = collect(state)
+    (along,) = report.limit_slices["memory"]
+    for x, found in zip(along.values[::8], along.predicted[::8], strict=True):
+        known = state.belief.constraints({"x": x})["memory"]
+        assert found.mean == pytest.approx(known.value, rel=0.02)
+    figure = slice_figure(report, along, "memory")
+    assert {shape.y0 for shape in figure.layout.shapes} >= {60.0}
+    assert figure.layout.yaxis.range == limited(report, "memory").layout.yaxis.range
+
+
+def test_pairs_of_runs_are_joined_beside_their_medians(tmp_path: Path) -> None:
+    path = study(tmp_path)
+    compared(path, 30.8, 20.4, 64.0, 9)
+    report = collect(open_study(path).state())
+    value, memory = report.decision.rows
+    assert [(a.number, b.number) for a, b in value.pairs] == [(n, n) for n in range(9)]
+    joined, defaults, best, medians = paired(report, memory).data
+    assert (len(joined.x), joined.x[:3]) == (27, (0, 1, None))
+    assert list(defaults.y) == pytest.approx([a.value for a, _ in memory.pairs])
+    assert set(defaults.marker.symbol) | set(best.marker.symbol) == {"circle-open"}, "break it"
+    assert list(medians.y) == [memory.other.interval.mean, memory.recommended.interval.mean]
+    assert paired(report, memory).layout.shapes[0].y0 == 60.0
+    assert not paired(report, value).layout.shapes, "a limit of another quantity"
+    text = page(report)
+    assert 'data-pairs="value"' in text
+    assert "in 9 pairs of runs; the recommendation has the smaller number in 9." in text
+
+
+def test_a_pair_of_which_a_run_failed_is_not_drawn(tmp_path: Path) -> None:
+    path = study(tmp_path)
+    compared(path, 30.8, 20.4, 59.0, 6, failing=5)
+    row = collect(open_study(path).state()).decision.rows[0]
+    assert (len(row.pairs), row.other.runs, row.recommended.runs) == (5, 6, 5)
+
+
+def test_where_values_are_told_no_command_is_advised_that_needs_one(tmp_path: Path) -> None:
+    path = study(tmp_path)
+    state = open_study(path).state()
+    assert "`surefoot compare" in collect(state).decision.advice
+    assert "`surefoot compare" in "".join(Findings(state).lines())
+    path.write_text(path.read_text().replace('command = "./hill {x}"', ""))
+    state = open_study(path).state()
+    assert collect(state).decision.advice == (
+        "Measure it against the defaults before you use it, in turn."
+    )
+    assert "surefoot compare" not in "".join(Findings(state).lines())
+
+
+def test_what_is_measured_already_is_not_advised(tmp_path: Path) -> None:
+    lines = Findings(open_study(study(tmp_path)).state()).lines("Measured: better.")
+    assert "Measured: better." in lines
+    assert not any("surefoot compare" in one for one in lines)

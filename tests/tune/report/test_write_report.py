@@ -1,12 +1,16 @@
 """The report of a real study in a real storage."""
 
+import json
+
 import numpy as np
 import optuna
 import pytest
 from optuna.distributions import FloatDistribution
 from optuna.trial import TrialState, create_trial
+from typer.testing import CliRunner
 
 from support.study_spaces import search_space_of
+from surefoot.cli import app
 from surefoot.tune import StudyFile
 from surefoot.tune.plain_text import without_passwords
 from surefoot.tune.report import write_report
@@ -165,3 +169,20 @@ def test_stepped_slices_stay_on_their_steps():
 )
 def test_passwords_are_hidden(text, shown):
     assert without_passwords(text) == shown
+
+
+def refused(name: str) -> None:
+    raise AssertionError(f"JSON has no {name}")
+
+
+@pytest.mark.parametrize("values", [[4.0], [None, 4.0, 5.0], [*NOISE[:12], 1e6]])
+def test_as_json_it_has_what_recommend_prints_and_the_trials(tmp_path, values):
+    path = study(tmp_path, SPEED + MODE, values)
+    write_report(path, tmp_path / "report.json")
+    text = (tmp_path / "report.json").read_text(encoding="utf-8")
+    found = json.loads(text, parse_constant=refused)
+    printed = CliRunner().invoke(app, ["recommend", str(path), "--json"]).stdout
+    assert json.loads(printed).items() <= found.items()
+    assert [one["value"] for one in found["rows"]] == [None if v is None else v for v in values]
+    assert found["decision"]["rows"][0]["name"] == "value"
+    assert found["history"][-1]["trials"] == sum(value is not None for value in values)

@@ -161,6 +161,11 @@ class ObjectiveSection(Section):
     estimand: Estimand = Field(default="location", description="'location', 'median' or 'mean'")
 
     @property
+    def measures(self) -> bool:
+        """Whether a command or a function measures; values are told otherwise."""
+        return self.command is not None or self.function is not None
+
+    @property
     def commands(self) -> dict[str, str | None]:
         """Command lines by key of the study file, None where there is none."""
         names = ("command", "setup", "teardown")
@@ -179,7 +184,7 @@ class ObjectiveSection(Section):
     @model_validator(mode="after")
     def _check(self) -> Self:
         runs = self.timeout is not None or self.setup or self.teardown or self.keep
-        if runs and self.command is None and self.function is None:
+        if runs and not self.measures:
             raise InvalidKey("command", "missing; expected a command line (or `function` instead)")
         if self.command is not None and self.function is not None:
             raise InvalidKey("function", "given together with `command`; expected one of the two")

@@ -13,44 +13,43 @@ from surefoot.tune.display import format_seconds
 from surefoot.tune.output_file import check_output, output_file
 from surefoot.tune.plain_text import storable
 from surefoot.tune.report.collect import collect
-from surefoot.tune.report.page import page, summary
+from surefoot.tune.report.page import as_json, page, summary
 from surefoot.tune.study.early_stop import latest_run, seconds_to_end
 from surefoot.tune.study.opened_study import open_study
 from surefoot.tune.study.schedule import Schedule
 from surefoot.tune.study.state import StudyState
 from surefoot.types import NotReady
 
-__all__ = ["check_report", "write_report", "write_state"]
+__all__ = ["write_report", "write_state"]
 
 
-_MARKDOWN = ".md"
+_SHORT = {".md": summary, ".json": as_json}  # what is no page, by the ending
+_ENDINGS = (".html", ".htm", *_SHORT)
 POLL = 2.0  # seconds between looks at the study
 
 
 def write_report(study_file: Path | str, output: Path | str) -> None:
-    """Write the report of a study as one HTML file that needs no network; its head as Markdown.
+    """Write the report of a study as one HTML file that needs no network.
+
+    As Markdown it is the head, and as JSON the findings with the decision, the recommendations over
+    time and the trials.
 
     The file appears complete or not at all. The study is not changed.
 
     Args:
         study_file: The study file.
-        output: The HTML file to write, or a file that ends in `.md`.
+        output: The HTML file to write, or a file that ends in `.md` or `.json`.
 
     Raises:
         InvalidInput: If the study file is invalid, or the output is in no folder or does not end
-            with `.html`, `.htm` or `.md`.
+            with `.html`, `.htm`, `.md` or `.json`.
         NotReady: If the study has no measurement yet.
         StorageFailed: If the storage cannot be read.
         WriteFailed: If the output cannot be written.
     """
     output = Path(output)
-    check_report(output)
+    check_output(output, _ENDINGS)
     write_state(open_study(study_file).state(), output)
-
-
-def check_report(output: Path) -> None:
-    """Raise `InvalidInput` for a file that a report cannot be written to."""
-    check_output(output, (".html", ".htm", _MARKDOWN))
 
 
 def write_state(state: StudyState, output: Path, progress: str = "", reloads: bool = False) -> None:
@@ -62,8 +61,8 @@ def write_state(state: StudyState, output: Path, progress: str = "", reloads: bo
         progress: How far the study is, shown at the top.
         reloads: Whether the page reloads itself.
     """
-    report, is_page = collect(state), output.suffix.lower() != _MARKDOWN
-    text = page(report, progress, reloads) if is_page else summary(report)
+    report, short = collect(state), _SHORT.get(output.suffix.lower())
+    text = page(report, progress, reloads) if short is None else short(report)
     with output_file(output) as partial:
         partial.write_text(storable(text), encoding="utf-8")
 
@@ -84,7 +83,7 @@ def watched(
     Raises:
         As `write_report`; but a study without a measurement is waited for.
     """
-    check_report(path)
+    check_output(path, _ENDINGS)
     opened = open_study(study_file)
     rounds, seen = opened.study_file.study.rounds, -1
     while True:

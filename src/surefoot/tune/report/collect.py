@@ -7,11 +7,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
+from itertools import compress
 from typing import Any
 
 import numpy as np
 from optuna.trial import FrozenTrial, TrialState
 
+from surefoot.beliefs.constraints import goal_of
 from surefoot.integrations.optuna import StudyBelief, StudyRecommendation
 from surefoot.integrations.optuna.search_space import SearchSpace
 from surefoot.parameters import Choice
@@ -22,19 +24,17 @@ from surefoot.tune.report.contents import (
     Checkpoint,
     Effects,
     EnvironmentView,
-    FrontView,
     Interval,
     Parameter,
     Report,
     Slice,
     Trial,
 )
-from surefoot.tune.report.decision import decision
+from surefoot.tune.report.decision import decision, violated
 from surefoot.tune.report.formatting import setting
 from surefoot.tune.study.best_by_given import values_along
 from surefoot.tune.study.early_stop import probability_left
 from surefoot.tune.study.findings import Findings
-from surefoot.tune.study.front_text import StudyFront
 from surefoot.tune.study.state import StudyState
 from surefoot.tune.study.trial_attributes import (
     ENDED_EARLY,
@@ -45,7 +45,7 @@ from surefoot.tune.study.trial_attributes import (
     trial_output,
     trial_seconds,
 )
-from surefoot.types import InvalidInput
+from surefoot.types import InvalidInput, Outcome
 
 SLICE_POINTS = 48  # along a number
 CHECKPOINTS = 10
@@ -78,13 +78,18 @@ def collect(state: StudyState) -> Report:
     first = min(measured, key=lambda trial: trial.number)
     center, _, _ = state.at_measured(model.of_estimand("location"))
     residuals = model.on_model_scale(model.adjusted) - model.on_model_scale(center)
+    others, near = _of_others(state), _best_values(model, measured)
+    outlying = _outlying(state, others)
     facts, verdict = _noise(residuals, int(np.sum(model.outliers)))
     return Report(
         name=study_file.study.name,
         direction=study_file.study.direction,
         parameters=tuple(_parameter(space, name) for name in space.names),
         trials=tuple(
-            _trial(study_file, trial, *fits.get(trial.number, (None, None, False)))
+            replace(
+                _trial(study_file, trial, *fits.get(trial.number, (None, None, False))),
+                outlying=tuple(name for name in outlying if trial.number in outlying[name]),
+            )
             for trial in state.trials
         ),
         findings=found,
@@ -93,7 +98,7 @@ def collect(state: StudyState) -> Report:
         gain=0.0 if study_file.stop is None else study_file.stop.gain,
         confidence=0.0 if study_file.stop is None else study_file.stop.confidence,
         left_to_gain=tuple(chance for _, left in outlooks.values() for chance in left),
-        slices=slices(model, best.params, space, _best_values(model, measured)),
+        slices=influential(slices(model, best.params, space, near)),
         noise_facts=facts,
         noise_verdict=verdict,
         noise_model=model.assumed,
@@ -112,22 +117,32 @@ def collect(state: StudyState) -> Report:
         units=study_file.units,
         estimand=model.estimand,
         bounds=study_file.constraints,
-        front=None if found.front is None else _front(state, found.front),
-    )
-
-
-def _front(state: StudyState, found: StudyFront) -> FrontView:
-    """The Pareto front of several objectives, and what was measured of each."""
-    measured = [trial_constraints(one) for one in state.measured]
-    first, *further = found.front.names
-    return FrontView(
-        found,
-        {
-            first: [one.value for one in state.measured],
-            **{name: [one.get(name) for one in measured] for name in further},
+        limit_slices={
+            name: influential(slices(others[name], best.params, space, near))[:2]
+            for name in study_file.constraints
+            if name in others and not study_file.scheme.variables
         },
-        {name: int(one.outliers.sum()) for name, one in state.objectives.objectives.items()},
     )
+
+
+def _of_others(state: StudyState) -> dict[str, StudyBelief]:
+    """Models of the limited quantities and further objectives that were measured, by name."""
+    model = state.belief
+    declared: dict[str, Outcome] = {**model.declared, **state.study_file.constraints}
+    return {
+        name: replace(model, belief=model.belief.of_outcome(name, goal_of(one)), branches=list)
+        for name, one in declared.items()
+        if name in model.belief.outcomes
+    }
+
+
+def _outlying(state: StudyState, others: Mapping[str, StudyBelief]) -> dict[str, set[int]]:
+    """Numbers of the trials that measured an outlier, for each quantity."""
+    measured = {trial.number: trial_constraints(trial) for trial in state.measured}
+    return {
+        name: {*compress((n for n, values in measured.items() if name in values), one.outliers)}
+        for name, one in others.items()
+    }
 
 
 def intervals(
@@ -176,6 +191,11 @@ def slices(
     )
 
 
+def influential(found: Iterable[Slice]) -> tuple[Slice, ...]:
+    """Slices, the most influential parameter first."""
+    return tuple(sorted(found, key=lambda one: one.span, reverse=True))
+
+
 def _state(trial: FrozenTrial) -> str:
     if is_interrupted(trial):
         return "interrupted"
@@ -205,11 +225,7 @@ def _trial(
         output=escaped(trial_output(trial)),
         environment=trial_environment(trial),
         constraints={n: constraints[n] for n in study_file.reported if n in constraints},
-        violated=tuple(
-            name
-            for name, limit in limits.items()
-            if name in constraints and limit.excess(constraints[name]) > 0.0
-        ),
+        violated=violated(limits, constraints),
     )
 
 

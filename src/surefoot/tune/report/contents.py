@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import combinations
 from typing import Any
 
 from surefoot.tune.definition.schema import RiskDescription
@@ -51,6 +50,7 @@ class DecisionRow:
     other: Estimate | None
     recommended: Estimate
     contradictions: tuple[str, ...] = ()  # between what was measured and predicted, a sentence each
+    pairs: tuple[tuple["Trial", "Trial"], ...] = ()  # runs of both, with their pair's number
 
 
 @dataclass(frozen=True)
@@ -95,6 +95,7 @@ class Trial:
     environment: dict[str, Any] = field(default_factory=dict)  # under which it was measured
     constraints: dict[str, float] = field(default_factory=dict)  # values by name
     violated: tuple[str, ...] = ()  # names of the constraints that its values are beyond
+    outlying: tuple[str, ...] = ()  # names of `constraints` whose values are treated as outliers
 
 
 @dataclass(frozen=True)
@@ -157,27 +158,6 @@ class Effects:
     workers: tuple[tuple[str, Interval], ...]  # predicted on each; none where they do not differ
 
 
-@dataclass(frozen=True, eq=False)
-class FrontView:
-    """The Pareto front of several objectives.
-
-    Args:
-        found: The front, and the point of it that is recommended.
-        measured: Measurements of each objective by name, in the same order; None where a trial has
-            none.
-        outliers: Number of measurements of each objective that are treated as outliers, by name.
-    """
-
-    found: StudyFront
-    measured: dict[str, list[float | None]]
-    outliers: dict[str, int]
-
-    @property
-    def pairs(self) -> list[tuple[str, str]]:
-        """Every two objectives."""
-        return list(combinations(self.found.front.names, 2))
-
-
 @dataclass(frozen=True)
 class Report:
     """Everything on the page, in the study's units and direction."""
@@ -208,17 +188,23 @@ class Report:
     confidence: float = 0.0  # of `[stop]`
     units: Units = field(default_factory=Units)
     estimand: str = "location"  # of measurements, which is predicted
-    front: FrontView | None = None  # of several objectives, of which the first is the value
     bounds: Mapping[str, Constraint] = field(default_factory=dict)  # limits of the study by name
+    limit_slices: Mapping[str, tuple[Slice, ...]] = field(default_factory=dict)
 
     @cached_property
     def limits(self) -> tuple[str, ...]:
         """Names of the constraints that were measured."""
         return tuple(dict.fromkeys(name for trial in self.trials for name in trial.constraints))
 
-    def with_limited(self, name: str) -> list[Trial]:
-        """The trials that measured a limited quantity."""
-        return [trial for trial in self.trials if name in trial.constraints]
+    @property
+    def front(self) -> StudyFront | None:
+        """The front of several objectives, of which the first is the value."""
+        return self.findings.front
+
+    def readings(self, name: str = "") -> list[tuple[Trial, float]]:
+        """The trials that measured the value or the quantity of this name, with what it was."""
+        known = ((one, one.constraints.get(name) if name else one.value) for one in self.trials)
+        return [(trial, value) for trial, value in known if value is not None]
 
     @cached_property
     def measured(self) -> tuple[Trial, ...]:

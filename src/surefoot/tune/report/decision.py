@@ -14,10 +14,10 @@ from surefoot.integrations.optuna import StudyBelief
 from surefoot.tune.comparison.compare import recorded_comparison
 from surefoot.tune.comparison.comparison import Comparison, limits_text
 from surefoot.tune.comparison.comparison_file import Runs
-from surefoot.tune.definition.constraint_text import describe, limit_words
-from surefoot.tune.measuring.measurement import VALUE, Measurement
+from surefoot.tune.definition.constraint_text import describe, limit_words, probability_text
+from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement
 from surefoot.tune.plain_text import escaped
-from surefoot.tune.report.contents import Decision, DecisionRow, Estimate, Interval
+from surefoot.tune.report.contents import Decision, DecisionRow, Estimate, Interval, Trial
 from surefoot.tune.report.formatting import interval_text
 from surefoot.tune.study.findings import Findings
 from surefoot.tune.study.state import StudyState
@@ -34,18 +34,16 @@ def decision(findings: Findings, first: dict[str, Any]) -> Decision:
     state = findings.state
     study_file, best = state.study_file, state.recommendation
     own = study_file.defaults_under({n: v for n, v in best.params.items() if n in state.given})
-    result, runs = None, None
     try:
-        recorded = recorded_comparison(study_file, best.params)
+        result, runs = recorded_comparison(study_file, best.params) or (None, [])
     except InvalidInput as error:
         return Decision("", (), escaped(str(error)))
-    if recorded is not None:
-        result, runs = recorded
     other = {**first, **state.given} if own is None else own
     same = other == best.params
     sides = {"b": best.params} if same else {"a": other, "b": best.params}
+    bounds = study_file.constraints
     rows = [
-        _row(name, "", unit, {s: _predicted(one, sides[s]) for s in sides}, runs, key)
+        _row(name, "", unit, {s: _predicted(one, sides[s]) for s in sides}, runs, key, bounds)
         for name, unit, key, one in _values(state)
     ]
     limits = {side: findings.constraints_at(params) for side, params in sides.items()}
@@ -53,15 +51,24 @@ def decision(findings: Findings, first: dict[str, Any]) -> Decision:
         known = {side: each[name] for side, each in limits.items() if name in each}
         unit = study_file.units.reported.get(name, "")
         predicted = {
-            side: Estimate(Interval(one.value, one.lower, one.upper), 0, f"{one.probability:.0%}")
+            side: Estimate(
+                Interval(one.value, one.lower, one.upper), 0, probability_text(one.probability)
+            )
             for side, one in known.items()
         }
         words = limit_words(found.limit, unit)
-        row = _row(name, words, unit, predicted, runs, name, found.limit)
+        row = _row(name, words, unit, predicted, runs, name, bounds)
         again = () if math.isnan(found.contrary) else (describe(name, found, unit),)
         rows.append(replace(row, contradictions=(*row.contradictions, *again)))
     title = "" if same else "first measured" if own is None else "defaults"
     return Decision(title, tuple(rows), _advice(state, result, own, same))
+
+
+def violated(limits: Mapping[str, Constraint], values: Mapping[str, float]) -> tuple[str, ...]:
+    """Names of the limits that measured values are beyond."""
+    return tuple(
+        name for name, one in limits.items() if name in values and one.excess(values[name]) > 0.0
+    )
 
 
 def _values(state: StudyState) -> list[tuple[str, str, str, StudyBelief]]:
@@ -87,12 +94,12 @@ def _row(
     words: str,
     unit: str,
     predicted: Mapping[str, Estimate],
-    runs: Runs | None,
+    runs: Runs,
     key: str,
-    limit: Constraint | None = None,
+    limits: Mapping[str, Constraint],
 ) -> DecisionRow:
     """A row, of what was measured side by side where it was, else predicted."""
-    measured = {side: _measured(runs or [], side, key, limit) for side in predicted}
+    measured = {side: _measured(runs, side, key, limits.get(key)) for side in predicted}
     shown = {side: measured[side] or one for side, one in predicted.items()}
     notes = [
         f"{name} of {'the defaults' if side == 'a' else 'the recommendation'}, measured "
@@ -101,7 +108,22 @@ def _row(
         for side, found in measured.items()
         if found is not None and found.interval.is_apart_from(predicted[side].interval)
     ]
-    return DecisionRow(name, words, unit, shown.get("a"), shown["b"], tuple(notes))
+    sides = (
+        {side: _run(number, one, key, limits) for side, one in pair.items()}
+        for number, pair in enumerate(runs)
+    )
+    pairs = tuple((a, b) for one in sides if (a := one.get("a")) and (b := one.get("b")))
+    return DecisionRow(name, words, unit, shown.get("a"), shown["b"], tuple(notes), pairs)
+
+
+def _run(
+    pair: int, one: Measurement | Failure, key: str, limits: Mapping[str, Constraint]
+) -> Trial | None:
+    """A run of a pair, with one of its readings as the value; None without."""
+    if not isinstance(one, Measurement) or key not in one.readings:
+        return None
+    value, beyond = one.readings[key].value, violated(limits, one.values)
+    return Trial(pair, {}, "complete", value, violated=beyond)
 
 
 def _measured(runs: Runs, side: str, key: str, limit: Constraint | None) -> Estimate | None:
@@ -140,7 +162,8 @@ def _advice(
     if same:
         return "Keep the defaults: no configuration is known to be better."
     if result is None:
-        advice = f"Measure it against the defaults before you use it: `surefoot compare {word}`."
+        how = f": `surefoot compare {word}`" if state.study_file.objective.measures else ", in turn"
+        advice = f"Measure it against the defaults before you use it{how}."
         return advice if state.study_file.scheme.is_replayed else ""
     pairs = f"in {result.pairs} pair{'s' * (result.pairs != 1)} of runs"
     if result.broken:

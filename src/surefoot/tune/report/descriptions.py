@@ -1,8 +1,9 @@
 """Text alternatives of the figures, and verdicts on them, in sentences."""
 
 from surefoot.tune.definition.constraint_text import limit_words
-from surefoot.tune.report.contents import Checkpoint, EnvironmentView, Report, Slice
-from surefoot.tune.report.formatting import interval_text, number, setting
+from surefoot.tune.estimate_text import measured_text as number
+from surefoot.tune.report.contents import Checkpoint, DecisionRow, EnvironmentView, Report, Slice
+from surefoot.tune.report.formatting import interval_text, setting
 
 
 def convergence_text(report: Report) -> str:
@@ -67,12 +68,22 @@ def measurements_text(report: Report) -> str:
 
 def limited_text(report: Report, name: str) -> str:
     """How many measurements of a limited quantity are beyond its limit."""
-    trials = report.with_limited(name)
-    beyond = sum(name in trial.violated for trial in trials)
+    trials = report.readings(name)
+    beyond = sum(name in trial.violated for trial, _ in trials)
     words = limit_words(report.bounds[name], report.units.reported.get(name))
     return (
         f"Scatter plot: {len(trials)} measurements of {name} by trial, {beyond} of them beyond its "
         f"limit, {words}. The table of trials has every value."
+    )
+
+
+def paired_text(report: Report, row: DecisionRow) -> str:
+    """In how many pairs the recommendation has the smaller number."""
+    differences = [(a.value or 0.0) - (b.value or 0.0) for a, b in row.pairs]
+    return (
+        f"Paired dot plot: {row.name} of the {report.decision.other} and of the recommendation in "
+        f"{len(row.pairs)} pairs of runs; the recommendation has the smaller number in "
+        f"{sum(one > 0.0 for one in differences)}. The table above has the medians."
     )
 
 

@@ -76,7 +76,15 @@ def over_one_variable(report: Report, view: EnvironmentView) -> go.Figure:
     axis = AxisRange.of_intervals([*predicted, report.value], margin=0.12)
     figure = new_figure(escape(name), "predicted", axis, height=460)
     trials = [trial for trial in report.measured if name in trial.environment]
-    add_measurements(figure, trials, [t.environment[name] for t in trials], axis, "measured")
+    add_measurements(
+        figure,
+        trials,
+        [one.environment[name] for one in trials],
+        [one.value or 0.0 for one in trials],
+        axis,
+        "measured",
+        [one.outlier for one in trials],
+    )
     hover = [
         f"{escape(name)} = {escape(setting(value))}<br>{interval_text(interval)}"
         for value, interval in zip(x, predicted, strict=True)

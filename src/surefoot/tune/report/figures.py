@@ -1,15 +1,18 @@
 """The figures of every report: convergence, measurements, slices and the noise's quantiles."""
 
 import math
+from collections.abc import Sequence
 from html import escape
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 from scipy import stats
 
-from surefoot.tune.report.contents import Report, Slice
-from surefoot.tune.report.formatting import interval_text, number, setting, trial_html
+from surefoot.tune.estimate_text import measured_text as number
+from surefoot.tune.report.contents import DecisionRow, Report, Slice
+from surefoot.tune.report.formatting import interval_text, setting, trial_html
 from surefoot.tune.report.plotting import (
     BAND,
     BLUE,
@@ -19,11 +22,11 @@ from surefoot.tune.report.plotting import (
     SYMBOLS,
     AxisRange,
     add_curve,
+    add_limit,
     add_line,
     add_markers,
     add_measurements,
     add_points,
-    measured_value,
     new_figure,
     shares,
 )
@@ -47,6 +50,7 @@ def convergence(report: Report) -> go.Figure:
     ]
     figure = new_figure("measurements", report.units.titled("recommendation's value"), axis)
     counts = [point.trials for point in history]
+    figure.update_xaxes(nticks=min(10, 1 + counts[-1] - counts[0]))
     add_curve(figure, counts, then, hover, name="predicted at that time", mode="lines+markers")
     diamond = {"color": ORANGE, "symbol": "diamond-open", "size": 9, "line": {"width": 2}}
     add_markers(figure, counts, now, hover, "by the final model", **diamond)
@@ -84,8 +88,7 @@ def drift(report: Report) -> go.Figure:
 
 def measurements(report: Report) -> go.Figure:
     """Every measurement, coloured by its weight in the model; failed trials on the lower edge."""
-    trials, value = report.measured, report.value
-    values = [measured_value(trial) for trial in trials]
+    value, (trials, values) = report.value, zip(*report.readings(), strict=True)
     axis = AxisRange.of(values, [value.lower, value.upper])
     if report.failed:
         axis = AxisRange(axis.low - 0.08 * (axis.high - axis.low), axis.high)
@@ -93,16 +96,14 @@ def measurements(report: Report) -> go.Figure:
     figure.add_hrect(y0=value.lower, y1=value.upper, fillcolor=BAND, line_width=0)
     figure.add_hline(y=value.mean, line={"color": BLUE, "width": 1.5})
     corner = {"x": 1, "xanchor": "right", "y": 1.02, "yanchor": "bottom"}
-    add_markers(
+    add_measurements(
         figure,
+        trials,
         [trial.number for trial in trials],
-        [axis.clip(value) for value in values],
-        [trial_html(trial) for trial in trials],
+        values,
+        axis,
         color=[1.0 if trial.weight is None else trial.weight for trial in trials],
-        symbol=[
-            SYMBOLS[axis.side(value)] + "-open" * bool(trial.violated)
-            for trial, value in zip(trials, values, strict=True)
-        ],
+        opacity=1.0,
         size=9,
         line={"color": ORANGE, "width": [2 if trial.outlier else 0 for trial in trials]},
         **shares(WEIGHTS, orientation="h", len=160, lenmode="pixels", **corner),
@@ -121,32 +122,61 @@ def measurements(report: Report) -> go.Figure:
 
 
 def limited(report: Report, name: str) -> go.Figure:
-    """Every measurement of a limited quantity, with its limit; those beyond it are open."""
-    trials, limit = report.with_limited(name), report.bounds[name]
-    bound = next(one for one in (limit.maximum, limit.minimum) if one is not None)
-    values = [trial.constraints[name] for trial in trials]
-    axis = AxisRange.of(values, [bound])
-    figure = new_figure("trial", report.units.named(name), axis, **SMALL)
-    add_markers(
+    """Every measurement of a limited quantity, with its limit."""
+    trials, values = zip(*report.readings(name), strict=True)
+    axis = _limited_axis(report, name)
+    figure = new_figure("trial", "", axis, **SMALL)
+    add_measurements(
         figure,
+        trials,
         [trial.number for trial in trials],
-        [axis.clip(value) for value in values],
-        [
-            f"{trial_html(trial)}<br>{escape(name)} {number(trial.constraints[name])}"
-            for trial in trials
-        ],
-        color=[ORANGE if name in trial.violated else BLUE for trial in trials],
-        symbol=[
-            SYMBOLS[axis.side(value)] + "-open" * (name in trial.violated)
-            for trial, value in zip(trials, values, strict=True)
-        ],
-        size=8,
+        values,
+        axis,
+        outlying=[name in trial.outlying for trial in trials],
+        color=BLUE,
+        opacity=0.75,
+        size=6,
     )
-    figure.add_hline(y=bound, line={"color": ORANGE, "dash": "dash"})
+    add_limit(figure, report.bounds[name])
     return figure
 
 
-def _views(values: list[float], axis: AxisRange) -> list[dict[str, Any]]:
+def _limited_axis(report: Report, name: str) -> AxisRange:
+    """The vertical axis of all figures of a limited quantity."""
+    values = [value for _, value in report.readings(name)]
+    return AxisRange.of(values, [report.bounds[name].center])
+
+
+def paired(report: Report, row: DecisionRow) -> go.Figure:
+    """The runs of one quantity, those of a pair joined, and both medians with their intervals."""
+    medians = [one.interval for one in (row.other, row.recommended) if one is not None]
+    limits = [report.bounds[row.name]] if row.limit else []
+    sides = list(zip(*row.pairs, strict=True))
+    values = [[one.value or 0.0 for one in side] for side in sides]
+    shown = [end for one in medians for end in (one.lower, one.upper)]
+    axis = AxisRange.of([*chain(*values)], shown + [one.center for one in limits])
+    figure = new_figure("", "", axis, **SMALL)
+    joined = [[*map(axis.clip, ends), None] for ends in zip(*values, strict=True)]
+    add_line(figure, [0, 1, None] * len(joined), [*chain(*joined)], color=GREY, width=1)
+    for place, (side, measured) in enumerate(zip(sides, values, strict=True)):
+        add_measurements(figure, side, [place] * len(side), measured, axis, size=7, opacity=1.0)
+        figure.data[-1].hovertext = [
+            f"pair {one.number}: {number(value)}" for one, value in zip(side, measured, strict=True)
+        ]
+    hover = [f"median {interval_text(one)}" for one in medians]
+    add_points(figure, [-0.2, 1.2], medians, [False, True], hover)
+    figure.update_xaxes(
+        tickvals=[0, 1],
+        ticktext=[report.decision.other, "recommended"],
+        range=[-0.5, 1.5],
+        showgrid=False,
+    )
+    for one in limits:
+        add_limit(figure, one)
+    return figure
+
+
+def _views(values: Sequence[float], axis: AxisRange) -> list[dict[str, Any]]:
     """The buttons above the figure: without the outliers, or with all values."""
     low, high = min(values), max(values)
     log = low > 0
@@ -168,15 +198,24 @@ def _views(values: list[float], axis: AxisRange) -> list[dict[str, Any]]:
     ]
 
 
-def slice_figure(report: Report, along: Slice) -> go.Figure:
-    """The model along one parameter; all slices of a report share one vertical axis."""
+def slice_figure(report: Report, along: Slice, limited: str = "") -> go.Figure:
+    """The model of the value, or of a limited quantity, along one parameter.
+
+    All slices of a quantity share one vertical axis.
+    """
     name, choices = along.parameter.name, along.parameter.choices
-    axis = _slice_axis(report)
+    axis = _limited_axis(report, limited) if limited else _slice_axis(report)
     unit = report.units.parameters.get(name, "")
     figure = new_figure(escape(unit), "", axis, **SMALL)
-    trials = [trial for trial in report.measured if name in trial.params]
+    known = [pair for pair in report.readings(limited) if name in pair[0].params]
+    trials, values = [trial for trial, _ in known], [value for _, value in known]
     positions = [_position(along, trial.params[name]) for trial in trials]
-    add_measurements(figure, trials, positions, axis, "measured, other parameters differ")
+    outlying = [limited in one.outlying if limited else one.outlier for one in trials]
+    add_measurements(
+        figure, trials, positions, values, axis, "measured, other parameters differ", outlying
+    )
+    if limited:
+        add_limit(figure, report.bounds[limited])
     hover = [
         f"{escape(name)} = {escape(setting(value))}<br>{interval_text(interval)}"
         for value, interval in zip(along.values, along.predicted, strict=True)
@@ -273,8 +312,8 @@ def log_ticks(low: float, high: float) -> list[float]:
 
 def quantiles(report: Report) -> go.Figure:
     """A normal quantile plot of the residuals: heavy tails bend away from the line."""
-    trials = [trial for trial in report.measured if trial.predicted is not None]
-    residuals = np.sort([measured_value(t) - t.predicted.mean for t in trials if t.predicted])
+    known = ((one.predicted, value) for one, value in report.readings())
+    residuals = np.sort([value - one.mean for one, value in known if one is not None])
     # As an estimate of the standard deviation, the median absolute deviation resists outliers.
     scale = stats.median_abs_deviation(residuals, scale="normal")
     levels = (np.arange(1, residuals.size + 1) - 0.375) / (residuals.size + 0.25)  # Blom, 1958
@@ -292,7 +331,7 @@ def quantiles(report: Report) -> go.Figure:
         [f"residual {number(value)}" for value in residuals],
         "residuals",
         color=[ORANGE if axis.side(value) else BLUE for value in residuals],
-        symbol=[SYMBOLS[axis.side(value)] for value in residuals],
+        symbol=[SYMBOLS[0, axis.side(value)] for value in residuals],
         size=7,
     )
     return figure

@@ -4,21 +4,8 @@ import math
 from html import escape
 from typing import Any
 
+from surefoot.tune.estimate_text import measured_text as number
 from surefoot.tune.report.contents import Interval, Trial
-
-
-def number(value: float, digits: int = 4) -> str:
-    """`value` with `digits` significant digits, in scientific notation only when far from one."""
-    if not math.isfinite(value):
-        return str(value)
-    if value == 0:
-        return "0"
-    magnitude = math.floor(math.log10(abs(value)))
-    if not -4 <= magnitude < 7:
-        return f"{value:.{digits - 1}e}"
-    decimals = max(0, digits - 1 - magnitude)
-    text = f"{value:,.{decimals}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def within(value: float, width: float) -> str:
@@ -31,7 +18,7 @@ def within(value: float, width: float) -> str:
 
 def setting(value: Any) -> str:
     """A parameter's value: integers in full, other numbers rounded, the rest as they are."""
-    return number(value).replace(",", "") if isinstance(value, float) else str(value)
+    return number(value) if isinstance(value, float) else str(value)
 
 
 def interval_text(interval: Interval) -> str:
@@ -57,5 +44,6 @@ def trial_html(trial: Trial) -> str:
         "" if trial.weight is None else f"weight {trial.weight:.2f}{': outlier' * trial.outlier}",
         f"failed: {escape(trial.failure[:120])}" if trial.failure else "",
         settings_html({**trial.params, **trial.environment}),
+        settings_html(trial.constraints),
     )
     return "<br>".join(filter(None, lines))

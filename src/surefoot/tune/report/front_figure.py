@@ -2,41 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from html import escape
+from itertools import combinations
 
 import plotly.graph_objects as go
 
 from surefoot.integrations.optuna.front import Front, ParetoPoint
-from surefoot.tune.report.contents import Interval
+from surefoot.tune.report.contents import Interval, Report, Trial
 from surefoot.tune.report.formatting import interval_text, settings_html
 from surefoot.tune.report.plotting import (
     BLUE,
-    GREY,
     ORANGE,
     AxisRange,
     add_line,
     add_markers,
+    add_measurements,
     error_bars,
     new_figure,
     shares,
 )
 
 CERTAINTY = [[0.0, "#c3d9ef"], [1.0, "#174a7c"]]
-_BEYOND = {  # symbols at the border by the sides of both axes
-    (0, 0): "circle",
-    (0, -1): "triangle-down",
-    (0, 1): "triangle-up",
-    **{(-1, side): "triangle-left" for side in (-1, 0, 1)},
-    **{(1, side): "triangle-right" for side in (-1, 0, 1)},
-}
 
 
 def front_figure(
     front: Front,
     x: str,
     y: str,
-    measured: Mapping[str, Sequence[float | None]] | None = None,
+    trials: Iterable[Trial] = (),
     titles: Mapping[str, str] | None = None,
     recommended: Sequence[ParetoPoint] = (),
 ) -> go.Figure:
@@ -46,26 +41,31 @@ def front_figure(
         front: The front.
         x: Name of an objective.
         y: Name of another one.
-        measured: Measurements of both objectives by name, in the same order; those beyond the axes
-            are triangles at the border, and a trial that lacks one of the two is left out.
+        trials: Measurements, with the objectives among their `constraints`; one that lacks one of
+            the two is left out.
         titles: Titles of the axes by name of the objective, by default the names.
         recommended: Points with a ring.
 
     Returns:
         The figure. The steps between the points are drawn where there are two objectives only.
     """
-    known = measured or {}
-    pairs = [
-        (one, other)
-        for one, other in zip(known.get(x, ()), known.get(y, ()), strict=True)
-        if one is not None and other is not None
-    ]
-    values = {x: [one for one, _ in pairs], y: [other for _, other in pairs]}
+    measured = [one for one in trials if {x, y} <= one.constraints.keys()]
+    values = {name: [one.constraints[name] for one in measured] for name in (x, y)}
     axes = {name: _axis(front, name, values[name]) for name in (x, y)}
     label = {name: escape((titles or {}).get(name, name)) for name in (x, y)}
     figure = new_figure(label[x], label[y], axes[y])
     figure.update_xaxes(range=[axes[x].low, axes[x].high])
-    _add_measured(figure, axes[x], axes[y], values[x], values[y])
+    add_measurements(
+        figure,
+        measured,
+        values[x],
+        values[y],
+        axes[y],
+        "measured",
+        [bool({x, y} & {*one.outlying}) for one in measured],
+        axes[x],
+    )
+    figure.data[-1].visible = bool(measured)
     members = sorted(front, key=lambda one: one.values[x])
     others = [one for one in front.candidates if one not in members]
     dominated = _places(others, x, y)
@@ -107,6 +107,26 @@ def _places(
     return across, up, [_hover(one) for one in points]
 
 
+def fronts(report: Report) -> dict[str, go.Figure]:
+    """The front over every two of its objectives by their names; none of a single objective."""
+    if (found := report.front) is None:
+        return {}
+    first = found.front.names[0]
+    trials = [
+        replace(
+            one,
+            constraints={first: value, **one.constraints},
+            outlying=(*one.outlying, *[first] * one.outlier),
+        )
+        for one, value in report.readings()
+    ]
+    titles = {name: f"{name} [{unit}]" if unit else name for name, unit in found.of.items()}
+    return {
+        f"{x}, {y}": front_figure(found.front, x, y, trials, titles, [found.chosen])
+        for x, y in combinations(found.front.names, 2)
+    }
+
+
 def front_text(front: Front) -> str:
     """Text alternative of the figure: how many points, and the ends of each objective."""
     ends = (
@@ -124,25 +144,6 @@ def _axis(front: Front, name: str, measured: Sequence[float]) -> AxisRange:
     """The range of an axis: the front with its intervals, and the measurements near the others."""
     shown = [end for one in front for end in (one.lower[name], one.upper[name])]
     return AxisRange.of([*measured, *(one.values[name] for one in front.candidates)], shown)
-
-
-def _add_measured(
-    figure: go.Figure, across: AxisRange, up: AxisRange, x: Sequence[float], y: Sequence[float]
-) -> None:
-    """Draw measurements as grey points."""
-    pairs = list(zip(x, y, strict=True))
-    add_markers(
-        figure,
-        [across.clip(one) for one in x],
-        [up.clip(one) for one in y],
-        [f"measured {one:.5g}, {other:.5g}" for one, other in pairs],
-        "measured",
-        color=GREY,
-        opacity=0.55,
-        size=5,
-        symbol=[_BEYOND[across.side(one), up.side(other)] for one, other in pairs],
-    )
-    figure.data[-1].visible = bool(pairs)
 
 
 def _bars(members: Sequence[ParetoPoint], name: str) -> dict[str, object]:

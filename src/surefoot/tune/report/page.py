@@ -4,7 +4,10 @@ The template escapes every text that comes from the study, and figures are embed
 `<`, so that a parameter called `<script>` is only a name.
 """
 
+import json
 import re
+from collections import Counter
+from dataclasses import asdict
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -15,7 +18,8 @@ from markupsafe import Markup, escape
 from plotly.offline import get_plotlyjs
 
 from surefoot.tune.definition.constraint_text import constraint_lines
-from surefoot.tune.report.contents import EnvironmentView, Estimate, FrontView, Report
+from surefoot.tune.estimate_text import measured_text as number
+from surefoot.tune.report.contents import EnvironmentView, Estimate, Report
 from surefoot.tune.report.descriptions import (
     convergence_text,
     convergence_verdict,
@@ -24,6 +28,7 @@ from surefoot.tune.report.descriptions import (
     left_to_gain_text,
     limited_text,
     measurements_text,
+    paired_text,
     quantiles_text,
     slice_text,
 )
@@ -39,11 +44,12 @@ from surefoot.tune.report.figures import (
     left_to_gain,
     limited,
     measurements,
+    paired,
     quantiles,
     slice_figure,
 )
-from surefoot.tune.report.formatting import interval_text, number, setting, within
-from surefoot.tune.report.front_figure import front_figure, front_text
+from surefoot.tune.report.formatting import interval_text, setting, within
+from surefoot.tune.report.front_figure import front_text, fronts
 
 _COLUMNS = {"trial", "measured", "predicted", "weight", "state", "seconds", "failure"}
 """Columns that every table of trials has."""
@@ -83,7 +89,7 @@ def page(report: Report, progress: str = "", reloads: bool = False) -> str:
             report.units.of_value(within(best.interval.upper, width)),
         ],
         runs=best.runs,
-        fronts=[] if front is None else [_front(front, *pair) for pair in front.pairs],
+        fronts=_fronts(report),
         counts=" · ".join(filter(None, [progress, _counts(report)])),
         reloads=RELOADS if reloads else 0,
         convergence=_embed("convergence", convergence(report), convergence_text(report)),
@@ -94,15 +100,20 @@ def page(report: Report, progress: str = "", reloads: bool = False) -> str:
             else ""
         ),
         drift=(_embed("drift", drift(report), drift_text(report)) if report.effects.trials else ""),
+        pairs=[
+            (row, _embed(f"pairs-{index}", paired(report, row), paired_text(report, row)))
+            for index, row in enumerate(report.decision.rows)
+            if row.pairs
+        ],
         limits=[
-            (name, _embed(f"limit-{index}", limited(report, name), limited_text(report, name)))
+            (name, _limits(report, name, str(index)))
             for index, name in enumerate(report.bounds)
-            if report.with_limited(name)
+            if report.readings(name)
         ],
         measurements=_embed("measurements", measurements(report), measurements_text(report)),
         slices=[
             (along, _embed(f"slice-{index}", slice_figure(report, along), slice_text(along)))
-            for index, along in enumerate(sorted(report.slices, key=lambda s: s.span, reverse=True))
+            for index, along in enumerate(report.slices)
         ],
         quantiles=_embed("quantiles", quantiles(report), quantiles_text(report)),
         style=Markup(assets.joinpath("style.css").read_text(encoding="utf-8")),
@@ -123,6 +134,23 @@ def summary(report: Report) -> str:
     )
 
 
+def as_json(report: Report) -> str:
+    """The report for programs: what `recommend --json` prints, and more beside it.
+
+    Args:
+        report: What it says.
+    """
+    content = report.findings.as_dict() | {
+        "name": report.name,
+        "written": report.written,
+        "decision": asdict(report.decision),
+        "history": [asdict(one) for one in report.history],
+        "rows": [asdict(one) for one in report.trials],
+    }
+    # Ends of an interval that are not known are null, as JSON has no infinity.
+    return json.dumps(json.loads(json.dumps(content), parse_constant=lambda _: None), indent=1)
+
+
 @cache
 def _template(name: str) -> Any:
     templates = Environment(
@@ -133,29 +161,46 @@ def _template(name: str) -> Any:
         lstrip_blocks=True,
     )
     templates.filters.update(
-        interval=interval_text, number=number, setting=setting, cell=_cell, prose=_prose, own=_own
+        interval=interval_text,
+        number=number,
+        setting=setting,
+        cell=_cell,
+        prose=_prose,
+        own=_own,
     )
     return templates.get_template(name)
 
 
-def _front(view: FrontView, x: str, y: str) -> Markup:
-    """The front over two of its objectives."""
-    found = view.found
-    titles = {name: f"{name} [{unit}]" if unit else name for name, unit in found.of.items()}
-    figure = front_figure(found.front, x, y, view.measured, titles, [found.chosen])
-    return _embed(f"front-{x}-{y}", figure, front_text(found.front))
+def _fronts(report: Report) -> list[Markup]:
+    """The front over every two of its objectives; none of a single objective."""
+    if report.front is None:
+        return []
+    text = front_text(report.front.front)
+    drawn = enumerate(fronts(report).values())
+    return [_embed(f"front-{index}", figure, text) for index, figure in drawn]
+
+
+def _limits(report: Report, name: str, place: str) -> list[tuple[str, Markup]]:
+    """A limited quantity over the trials, and over its most influential parameters."""
+    drawn = [("", limited(report, name), limited_text(report, name))]
+    for one in report.limit_slices.get(name, ()):
+        drawn.append((one.parameter.name, slice_figure(report, one, name), slice_text(one)))
+    return [
+        (over, _embed(f"limit-{place}-{index}", figure, text))
+        for index, (over, figure, text) in enumerate(drawn)
+    ]
 
 
 def _predicted(report: Report) -> str:
     """Name of the number at the top."""
-    what = "" if report.estimand == "location" else f"{report.estimand} of measurements"
-    if report.front is not None:
-        first = report.front.found.front.names[0]
-        what = f"{what} of {first}" if what else first
-    if report.environment is not None:
-        risk = report.environment.risk.name
-        what = f"{risk} of the {what}" if what else risk
-    return f"{what[0].upper()}{what[1:]}, predicted" if what else "Predicted"
+    view, front = report.environment, report.front
+    what = [
+        "" if view is None else view.risk.name,
+        "" if report.estimand == "location" else f"{report.estimand} of measurements",
+        "" if front is None else front.front.names[0],
+    ]
+    named = " of ".join(filter(None, what))
+    return f"{named[0].upper()}{named[1:]}, predicted" if named else "Predicted"
 
 
 def _embed(name: str, figure: go.Figure, text: str) -> Markup:
@@ -215,19 +260,18 @@ def _counts(report: Report) -> str:
 
 
 def _outliers(report: Report) -> str:
-    """How many measurements are treated as outliers, of each objective; empty where none is."""
-    if report.front is None:
-        number_of = sum(trial.outlier for trial in report.measured)
-        return f"{number_of} of them treated as outliers" if number_of else ""
-    found = [f"{count} of {name}" for name, count in report.front.outliers.items() if count]
-    return f"{' and '.join(found)} treated as outliers" if found else ""
+    """How many measurements are treated as outliers, by quantity; empty where none is."""
+    first = "them" if report.front is None else report.front.front.names[0]
+    every = (name for one in report.trials for name in (*[first] * one.outlier, *one.outlying))
+    found = " and ".join(f"{count} of {name}" for name, count in Counter(every).items())
+    return f"{found} treated as outliers" if found else ""
 
 
 def _directions(report: Report) -> list[str]:
     """Which values are better, of each objective."""
     if report.front is None:
         return ["smaller is better" if report.direction == "minimize" else "larger is better"]
-    maximised = report.front.found.front.maximised.items()
+    maximised = report.front.front.maximised.items()
     return [f"{'larger' if larger else 'smaller'} {name} is better" for name, larger in maximised]
 
 

@@ -12,12 +12,19 @@ import plotly.graph_objects as go
 
 from surefoot.tune.report.contents import Interval, Trial
 from surefoot.tune.report.formatting import trial_html
+from surefoot.types import Constraint
 
 BLUE = "#3f86c8"
 BAND = "rgba(63, 134, 200, 0.24)"
 ORANGE = "#d9541e"
 GREY = "#8a8f98"
-SYMBOLS = {-1: "triangle-down", 0: "circle", 1: "triangle-up"}  # by the side of the axis
+SYMBOLS = {  # by the sides of the horizontal and the vertical axis that a value is beyond
+    (0, 0): "circle",
+    (0, -1): "triangle-down",
+    (0, 1): "triangle-up",
+    **{(-1, side): "triangle-left" for side in (-1, 0, 1)},
+    **{(1, side): "triangle-right" for side in (-1, 0, 1)},
+}
 PREDICTED = "predicted, with its interval"
 SMALL = {"height": 250, "showlegend": False, "margin": {"l": 52, "r": 12, "t": 8, "b": 32}}
 FENCE = 3.0  # interquartile ranges: far out by Tukey's rule (Exploratory Data Analysis, 1977)
@@ -185,23 +192,47 @@ def add_points(
 
 
 def add_measurements(
-    figure: go.Figure, trials: Sequence[Trial], x: Sequence[Any], axis: AxisRange, name: str
+    figure: go.Figure,
+    trials: Sequence[Trial],
+    x: Sequence[Any],
+    y: Sequence[float],
+    axis: AxisRange,
+    name: str = "",
+    outlying: Iterable[bool] = (),
+    across: AxisRange | None = None,
+    **marker: Any,
 ) -> None:
-    """Draw measurements as grey points; those beyond the axis are triangles at its border."""
-    values = [measured_value(trial) for trial in trials]
+    """Draw measurements alike in every figure, by default as small grey points.
+
+    Open symbols are infeasible trials, orange ones outliers, triangles at the border values beyond
+    the axes.
+
+    Args:
+        figure: Where to draw.
+        trials: The trials.
+        x: Where they are on the horizontal axis.
+        y: Their values.
+        axis: The vertical axis.
+        name: Name in the legend.
+        outlying: Whether each value is an outlier.
+        across: The horizontal axis, where values may be beyond it.
+        marker: Settings of the markers; `color` is that of values that are no outliers.
+    """
+    sides = [0 if across is None else across.side(one) for one in x]
+    places = [axis.clip(one) for one in y]
+    where = x if across is None else [across.clip(one) for one in x]
+    drawn = {"size": 5, "opacity": 0.55, "color": GREY, **marker}
+    if any(marked := [*outlying]):
+        drawn["color"] = [ORANGE if one else drawn["color"] for one in marked]
+    symbols = [
+        SYMBOLS[side, axis.side(value)] + "-open" * bool(trial.violated)
+        for trial, side, value in zip(trials, sides, y, strict=True)
+    ]
     add_markers(
-        figure,
-        x,
-        [axis.clip(value) for value in values],
-        [trial_html(trial) for trial in trials],
-        name,
-        color=GREY,
-        opacity=0.45,
-        size=5,
-        symbol=[SYMBOLS[axis.side(value)] for value in values],
+        figure, where, places, [trial_html(one) for one in trials], name, symbol=symbols, **drawn
     )
 
 
-def measured_value(trial: Trial) -> float:
-    """The measured value of a trial; NaN if there is none."""
-    return float("nan") if trial.value is None else trial.value
+def add_limit(figure: go.Figure, limit: Constraint) -> None:
+    """Draw a limit as a dashed line."""
+    figure.add_hline(y=limit.center, line={"color": ORANGE, "dash": "dash"})

@@ -239,7 +239,7 @@ class Findings:
             f"{named}, with {self._value(best)}:",
             *(f"  {n} = {units.of(n, one, setting_text(one))}" for n, one in best.params.items()),
             *constraint_lines(best, self.constraints, self.together, units.reported),
-            *filter(None, [meaning, verdict, self._against(best)]),
+            *filter(None, [meaning, verdict, self._against(best, verdict)]),
             *([] if self.front is None else self.front.lines),
             *self.effects,
             *self.failures,
@@ -278,14 +278,24 @@ class Findings:
             interval = f"(95 % credible interval {low} to {high})"
         return f"{self.quantity} {self.state.study_file.units.of_value(value)} {interval}"
 
-    def _against(self, best: StudyRecommendation) -> str:
-        """The comparison with the defaults in words, empty where there is none."""
+    def _against(self, best: StudyRecommendation, verdict: str) -> str:
+        """The comparison with the defaults in words, empty where there is none.
+
+        Where nothing is measured yet it ends with how to measure it.
+        """
         if (known := self.defaults) is None or best.params == known.params:
             return "" if known is None else "These are the defaults."
         ends = (known.value + known.lower, known.value + known.upper)
         value = self.state.study_file.units.of_value(estimate_texts(known.value, *ends)[0])
-        against = f"Against the defaults, which the model predicts at {value}: {known}."
-        return f"{against} {known.limits}".rstrip()
+        study_file = self.state.study_file
+        parts = (
+            f"Against the defaults, which the model predicts at {value}: {known}.",
+            known.limits,
+            f"`surefoot compare {study_file.as_word}` measures it."
+            if study_file.objective.measures and not verdict
+            else "",
+        )
+        return " ".join(filter(None, parts))
 
     def as_dict(self) -> dict[str, Any]:
         """JSON values, as `surefoot recommend --json` prints them.

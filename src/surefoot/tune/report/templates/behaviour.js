@@ -73,6 +73,21 @@ function paintAll(printing) {
   figures.forEach((place) => paint(place, printing));
 }
 
+// On paper a figure is as wide as its place there: it is scaled as a whole, letters included.
+function scale(place, printing) {
+  place.querySelectorAll(".main-svg").forEach((drawing) => {
+    const size = [drawing.getAttribute("width"), drawing.getAttribute("height")];
+    if (printing) drawing.setAttribute("viewBox", `0 0 ${size.join(" ")}`);
+    else drawing.removeAttribute("viewBox");
+    place.style.aspectRatio = printing ? size.join(" / ") : "";
+  });
+}
+
+function print(printing) {
+  figures.forEach((place) => scale(place, printing));
+  paintAll(printing);
+}
+
 function sortable(table) {
   const body = table.tBodies[0];
   table.querySelectorAll("th button").forEach((button) => {
@@ -98,6 +113,6 @@ function compare(one, two, up) {
 
 document.querySelectorAll("table.sortable").forEach(sortable);
 dark.addEventListener("change", () => paintAll(false));
-window.addEventListener("beforeprint", () => paintAll(true));
-window.addEventListener("afterprint", () => paintAll(false));
+window.addEventListener("beforeprint", () => print(true));
+window.addEventListener("afterprint", () => print(false));
 draw();

@@ -1,0 +1,60 @@
+"""Times on pages for users are those of the recorded results that they link."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+IN_SECONDS = {"ms": 1e-3, "s": 1.0, "minutes": 60.0}
+TIME = re.compile(r"(\d[\d.]*)(?: to (\d[\d.]*))? (ms|s|minutes)\b")
+RECORD = re.compile(r"\]\(([^)#]*(?:benchmarks|results|notes)/[^)#]*\.md)")
+# Settings and examples, which nobody has measured.
+SET = {
+    "ask-tell.md": "0.4 ms",
+    "cluster.md": "150 s",
+    "constraints.md": "18.3 ms",
+    "reliability.md": "10 s",
+    "running.md": "10 s",
+    "study-file.md": "",
+}
+
+
+def paragraphs(page: Path) -> list[str]:
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    return re.split(r"\n\s*\n|\n(?=[-|*] )", text)
+
+
+def times(text: str) -> list[tuple[str, str]]:
+    return [(end, found[3]) for found in TIME.finditer(text) for end in found.groups()[:2] if end]
+
+
+def recorded(value: str, unit: str, table: str) -> bool:
+    """Whether a table has a number, in whatever unit, that rounds to a value."""
+    digits = len(value.partition(".")[2])
+    numbers = [float(one.replace(",", "")) for one in re.findall(r"\d[\d,]*(?:\.\d+)?", table)]
+    factors = [one / IN_SECONDS[unit] for one in IN_SECONDS.values()]
+    return any(round(one * by, digits) == float(value) for one in numbers for by in factors)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_time_is_set_or_recorded_in_a_table_that_is_linked(page: Path) -> None:
+    for text in paragraphs(page):
+        tables = [(page.parent / one).read_text() for one in RECORD.findall(text)]
+        for value, unit in times(text):
+            if not tables:
+                assert SET.get(page.name, "none") in f"{value} {unit}", f"no record of it in {text}"
+                continue
+            found = any(recorded(value, unit, table) for table in tables)
+            assert found, f"{value} {unit} is in no table that is linked: {text}"
+
+
+def test_a_table_is_compared_in_any_unit() -> None:
+    table = "| 1,000 | 1.38 | 406 s |"
+    assert recorded("1.4", "ms", table)
+    assert recorded("7", "minutes", table)
+    assert not recorded("1.5", "ms", table)
+    assert not recorded("8", "minutes", table)
