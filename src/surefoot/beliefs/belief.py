@@ -36,7 +36,7 @@ from surefoot.spaces.finite_environment import NO_ENVIRONMENT, WeightFunction
 from surefoot.spaces.listed_designs import Designs, located_designs, named_rows, rows_of
 from surefoot.spaces.locations import Location
 from surefoot.spaces.pending import PendingQueries
-from surefoot.types import Certificate, InvalidInput
+from surefoot.types import Assumptions, Certificate, InvalidInput
 
 if TYPE_CHECKING:
     from surefoot.beliefs.outcome import OutcomeBelief
@@ -99,6 +99,7 @@ class Belief:
             there say nothing about designs, and what is predicted there is extrapolated.
         z: Values (m, dz) that represent the environment; see `sampled`.
         weights_of_z: Their probabilities (m,), or a function of designs; see `weights_at`.
+        assumed: What certificates rest on; None where the bounds themselves have a theorem.
 
     Example:
         >>> import surefoot as sf
@@ -126,6 +127,7 @@ class Belief:
     shared_conditions: SharedValues = NOTHING_SHARED
     z: Tensor = NO_ENVIRONMENT.points
     weights_of_z: Tensor | WeightFunction = NO_ENVIRONMENT.weights
+    assumed: Assumptions | None = None
 
     __repr__ = brief
 
@@ -354,7 +356,7 @@ class Belief:
         """What is proved of a design: a lower bound of its value, and how far it is from the best.
 
         Args:
-            delta: Probability that it is false; by default that of the width.
+            delta: Probability that it is false; by default that of the width or of `assumed`.
             design: The design (dx,); by default that of the largest lower bound.
 
         Returns:

@@ -28,7 +28,7 @@ from surefoot.tune.study.model_checks import contradictions
 from surefoot.tune.study.opened_study import OpenedStudy
 from surefoot.tune.study.state import StudyState
 from surefoot.tune.study.trial_attributes import IMPORTED
-from surefoot.types import NotReady
+from surefoot.types import InvalidInput, NotReady
 
 if TYPE_CHECKING:
     from surefoot.integrations.optuna import PredictedConstraint, StudyRecommendation
@@ -212,6 +212,18 @@ class Findings:
         return [count for count in (measured // 2, 3 * measured // 4) if count > imported]
 
     @cached_property
+    def statements(self) -> tuple[str, ...]:
+        """What is proved of the recommendation, or why nothing is, a sentence each."""
+        best, study_file = self.recommended, self.state.study_file
+        if best is None or study_file.contents.assumed is None:
+            return ()
+        try:
+            found = self.state.belief.certificate(best.params, study_file.units.value)
+        except InvalidInput as error:
+            return (f"{str(error)[0].upper()}{str(error)[1:]}",)
+        return (f"Proved: {found}.",)
+
+    @cached_property
     def effects(self) -> tuple[str, ...]:
         """Effects of worker and time, a sentence each; all predictions are without them."""
         return () if self.recommended is None else effect_lines(self.state)
@@ -240,6 +252,7 @@ class Findings:
             *(f"  {n} = {units.of(n, one, setting_text(one))}" for n, one in best.params.items()),
             *constraint_lines(best, self.constraints, self.together, units.reported),
             *filter(None, [meaning, verdict, self._against(best)]),
+            *self.statements,
             *([] if self.front is None else self.front.lines),
             *self.effects,
             *self.failures,
@@ -308,7 +321,7 @@ class Findings:
             doubtful = {"doubtful": constraints_as_json(against.doubtful)} if limited else {}
             named = ("params", "value", "change", "lower", "upper")
             content["defaults"] = {name: getattr(against, name) for name in named} | doubtful
-        for name in ("warnings", "effects", "failures"):
+        for name in ("statements", "warnings", "effects", "failures"):
             content[name] = list(getattr(self, name))
         if limited:
             content |= {
