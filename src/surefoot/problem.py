@@ -117,7 +117,7 @@ class Problem:
         prior: Belief of an earlier run on a related system, in the same space.
         safe: Whether no point is asked for whose measurement may fail, from a point that was told
             first outward, with a probability of 0.95.
-        assumed: What certificates rest on, see `Assumptions`; the search does not use it.
+        assume: What certificates rest on, see `Assumptions`; the search does not use it.
 
     Raises:
         InvalidInput: If something is none of these, or two do not go together (`CONFLICTS`).
@@ -136,12 +136,12 @@ class Problem:
     guess: Box | Mapping[str, Any] | None = None
     prior: Any = None
     safe: bool = False
-    assumed: Assumptions | None = None
+    assume: Assumptions | None = None
 
     def __post_init__(self) -> None:
         checks.outcomes(self.outcomes)
-        if self.assumed is not None:
-            checks.instance("assumed", self.assumed, Assumptions)
+        if self.assume is not None:
+            checks.instance("assume", self.assume, Assumptions)
         checks.truth("safe", self.safe)
         if self.fidelity is not None:
             from surefoot.spaces import Fidelity
@@ -166,7 +166,7 @@ class Problem:
             "outcomes": self.outcomes,
             "objectives": self.objectives,
             "constraints": self.constraints,
-            "assume": self.assumed is not None,
+            "assume": self.assume is not None,
             "risk": self.risk is not None,
             "fidelity": self.fidelity is not None,
             "guess": self.guess is not None,
@@ -176,8 +176,6 @@ class Problem:
         found = {name: f"`{name}`" for name, is_there in written.items() if is_there}
         if self.objectives:
             found["objectives"] = "several objectives"
-        if self.assumed is not None:
-            found["assume"] = "`assumed`"
         if safe and not self.safe:
             found["safe"] = f"`outcomes[{safe[0]!r}].safe`"
         if space is None:

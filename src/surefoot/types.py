@@ -248,7 +248,7 @@ class Certificate:
     risk: str = ""
 
     def __str__(self) -> str:
-        name = f"{self.risk} of f" if self.risk else "f"
+        name = " of ".join(filter(None, [self.risk, "f"]))
         return self.text(f"{name} at {self.design.tolist()} is at least {self.lower:.3g}")
 
     def text(self, bound: str, unit: str = "") -> str:
@@ -294,7 +294,7 @@ class Assumptions:
     Example:
         >>> import surefoot as sf
         >>> known = sf.Assumptions(norm=3.0, lengthscale=[0.2, 0.4], noise=0.1)
-        >>> problem = sf.Problem(sf.Box([0.0], [1.0]), assumed=known)
+        >>> problem = sf.Problem(sf.Box([0.0], [1.0]), assume=known)
         >>> optimizer = sf.Optimizer(problem, sf.algorithms.robust(problem), seed=0)
         >>> x = [[0.1 * i] for i in range(11)]
         >>> info = optimizer.tell_all(4 * x, [1.0 - (one - 0.5) ** 2 for (one,) in 4 * x])
@@ -313,20 +313,21 @@ class Assumptions:
     def __post_init__(self) -> None:
         from surefoot._internal import checks  # which imports the errors from here
 
-        given = self.lengthscale
-        several = (given,) if isinstance(given, int | float) else tuple(given)
+        several = (given,) if isinstance(given := self.lengthscale, int | float) else (*given,)
         object.__setattr__(self, "lengthscale", several)
-        if not several:
-            raise InvalidInput("`lengthscale` is empty, expected one lengthscale or several.")
-        if (self.noise is None) is (self.deviation is None):
-            raise InvalidInput("expected either `noise` or `deviation`, a number above 0.")
+        if not several or (self.noise is None) is (self.deviation is None):
+            raise InvalidInput(
+                f"got `lengthscale` {list(several)}, `noise` {self.noise} and `deviation` "
+                f"{self.deviation}, expected at least one lengthscale, and either of the others."
+            )
         if self.misfit and self.noise is not None:
             raise InvalidInput(
                 "nothing is proved for a `misfit` with `noise`: pass the latter as `deviation`."
             )
-        positive = {"norm": self.norm, "noise or deviation": self.noise or self.deviation}
-        for name, one in [*positive.items(), *(("lengthscale", one) for one in several)]:
-            checks.positive(name, one)  # type: ignore[arg-type]
+        checks.positive("norm", self.norm)
+        checks.positive("noise", self.deviation if self.noise is None else self.noise)  # type: ignore[arg-type]
+        for one in several:
+            checks.positive("lengthscale", one)
         checks.finite("center", self.center)
         checks.non_negative("misfit", self.misfit)
         checks.probability("delta", self.delta)

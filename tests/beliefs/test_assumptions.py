@@ -28,7 +28,7 @@ def told(optimizer: sf.Optimizer, shift: float = 0.0, number: int = 60) -> sf.Op
 
 def assumed(space: str = "arms", **parts: Any) -> sf.Optimizer:
     known = sf.Assumptions(**{"norm": 4.0, "lengthscale": 0.3, "center": 50.0, **parts})
-    problem = sf.Problem(SPACES[space], assumed=known)
+    problem = sf.Problem(SPACES[space], assume=known)
     return told(sf.Optimizer(problem, robust(problem), seed=0))
 
 
@@ -83,7 +83,7 @@ def test_a_saved_run_keeps_them(tmp_path: Path) -> None:
     optimizer = assumed(lengthscale=[0.2, 0.4], **NOISE["deviation"])
     optimizer.save(tmp_path / "run")
     again = sf.Optimizer.load(tmp_path / "run")
-    assert again.problem.assumed == optimizer.problem.assumed
+    assert again.problem.assume == optimizer.problem.assume
     assert str(again.belief().certificate()) == str(optimizer.belief().certificate())
 
 
@@ -92,7 +92,7 @@ def test_a_function_near_one_of_the_norm_is_bounded_by_its_distance(misfit: floa
     """Off by the misfit up and down in turn, which no function of the norm is."""
     f = np.sin(0.5 * LINE[:, 0]) + 0.3 * (-1.0) ** np.arange(len(LINE))
     known = sf.Assumptions(2.0, 0.3, deviation=0.1, misfit=misfit)
-    problem = sf.Problem(SPACES["arms"], assumed=known)
+    problem = sf.Problem(SPACES["arms"], assume=known)
     optimizer = sf.Optimizer(problem, robust(problem), seed=0)
     rows = np.arange(1200) % len(f)
     noise = 0.1 * np.random.default_rng(1).standard_t(3, len(rows)) / 3**0.5
@@ -105,7 +105,7 @@ def test_a_function_near_one_of_the_norm_is_bounded_by_its_distance(misfit: floa
         for row, one in zip(rows, each, strict=True)
     )
     assert bool(false) is (misfit == 0.0)
-    assert misfit == 0.0 or any("a function within 0.3 of f" in one for one in each[0].assumptions)
+    assert misfit == 0.0 or any("within 0.3 of a function" in one for one in each[0].assumptions)
 
 
 def test_differences_pay_for_the_misfit_twice() -> None:
@@ -113,7 +113,7 @@ def test_differences_pay_for_the_misfit_twice() -> None:
     near, far = (sf.Assumptions(4.0, 0.3, deviation=0.3, misfit=one) for one in (0.0, 0.2))
     within = []
     for known in (near, far):
-        problem = sf.Problem(SPACES["arms"], assumed=known)
+        problem = sf.Problem(SPACES["arms"], assume=known)
         optimizer = sf.Optimizer(problem, robust(problem), seed=0)
         optimizer.tell(0, 0.0)
         within.append(optimizer.belief().certificate(design=LINE[0]).within)
@@ -121,9 +121,9 @@ def test_differences_pay_for_the_misfit_twice() -> None:
 
 
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
-    "both": ({"noise": 1.0, "deviation": 1.0}, "either `noise` or `deviation`"),
-    "neither": ({}, "either `noise` or `deviation`"),
-    "no lengthscale": ({"noise": 1.0, "lengthscale": []}, "`lengthscale` is empty"),
+    "both": ({"noise": 1.0, "deviation": 1.0}, "expected at least one lengthscale, and either"),
+    "neither": ({}, "expected at least one lengthscale, and either"),
+    "no lengthscale": ({"noise": 1.0, "lengthscale": []}, "expected at least one lengthscale"),
     "a negative one": ({"noise": 1.0, "lengthscale": [0.1, -1.0]}, "`lengthscale` is -1.0"),
     "no norm": ({"noise": 1.0, "norm": 0.0}, "`norm` is 0.0"),
     "unproved": ({"noise": 1.0, "misfit": 0.1}, "nothing is proved for a `misfit` with `noise`"),
@@ -145,7 +145,7 @@ def test_nothing_is_proved_where_measurements_fail_or_drift() -> None:
     with pytest.raises(sf.InvalidInput, match="measurements failed"):
         failed.belief().certificate()
     known = sf.Assumptions(norm=4.0, lengthscale=0.3, noise=0.3)
-    problem = sf.Problem(SPACES["box"], assumed=known)
+    problem = sf.Problem(SPACES["box"], assume=known)
     drifting = sf.Optimizer(problem, robust(problem), seed=0)
     random = np.random.default_rng(0)
     for t, x in enumerate(itertools.islice(itertools.cycle(LINE), 48)):
@@ -158,7 +158,7 @@ def test_nothing_is_proved_where_measurements_fail_or_drift() -> None:
 def test_it_is_of_a_risk_over_an_environment() -> None:
     loads = sf.FiniteEnvironment([[0.0], [1.0]], [0.5, 0.5])
     known = sf.Assumptions(norm=9.0, lengthscale=0.5, noise=0.1)
-    problem = sf.Problem(sf.Joint(SPACES["arms"], loads), risk=sf.VaR(0.5), assumed=known)
+    problem = sf.Problem(sf.Joint(SPACES["arms"], loads), risk=sf.VaR(0.5), assume=known)
     optimizer = sf.Optimizer(problem, robust(problem), seed=0)
     f = np.sin(0.5 * LINE) * (1.0 - 0.5 * np.array([0.0, 1.0]))
     for x, z in [*np.ndindex(*f.shape)] * 2:

@@ -44,7 +44,7 @@ def told(
 def expected(direction: str) -> sf.beliefs.Belief:
     """The belief of the same rewards, which are maximised."""
     known = sf.Assumptions(norm=4.0, lengthscale=[0.3, 0.6], noise=0.2)
-    problem = sf.Problem(sf.Box([0.0], [1.0]), assumed=known)
+    problem = sf.Problem(sf.Box([0.0], [1.0]), assume=known)
     optimizer = sf.Optimizer(problem, sf.algorithms.robust(problem), seed=0)
     x = [0.05 * (row % 20) for row in range(40)]
     y = [-((one - 0.3) ** 2) - SIGNS[direction] * ERRORS[row] for row, one in enumerate(x)]
@@ -91,12 +91,12 @@ def test_without_assumptions_nothing_is_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "named"),
     [
-        ("noise = 0.2", "", "expected either `noise` or `deviation`"),
+        ("noise = 0.2", "", "expected at least one lengthscale, and either"),
         ("noise = 0.2", "noise = -1", "is -1.0, expected a finite number above 0"),
         ("norm = 4", "", "missing 1 required positional argument: 'norm'"),
         ("norm = 4", "norms = 4", "unexpected keyword argument 'norms'"),
         ("norm = 4", "norm = [1, 2]", "`norm` is \\[1.0, 2.0\\], expected a finite number"),
-        ("[0.3, 0.6]", "[]", "`lengthscale` is empty"),
+        ("[0.3, 0.6]", "[]", "expected at least one lengthscale"),
         ("[0.3, 0.6]", '"a"', "lengthscale: got 'a'"),
     ],
 )

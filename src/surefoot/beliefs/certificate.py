@@ -24,7 +24,6 @@ from surefoot.spaces.pending import PendingQueries
 from surefoot.tails import Moment
 from surefoot.types import Assumptions, Certificate, InvalidInput
 from surefoot.widths import dual_mixture, self_normalised
-from surefoot.widths.assumptions import Theorem
 
 if TYPE_CHECKING:
     from surefoot.beliefs.belief import Belief
@@ -49,7 +48,7 @@ def _unproved(outcome: OutcomeBelief) -> str:
     if (theorem := model.theorem) is None:
         return (
             f"the width {model.width!r} has no theorem: pass `noise` or `moment` with a "
-            "`norm_bound` to `gp_ucb`, a `width` with a proof, or `assumed` to the `Problem`"
+            "`norm_bound` to `gp_ucb`, a `width` with a proof, or `assume` to the `Problem`"
         )
     name, estimator = f"`widths.{type(theorem).__name__}`", type(model.estimator).__name__
     reasons = {
@@ -79,11 +78,14 @@ def _assumed(
     space, observations = belief.outcome.model.space, belief.observations
     span = space.upper - space.lower
     kernel = kernels.matern(2.5, lengthscale * torch.where(span > 0.0, span, 1.0))
-    width: Theorem = dual_mixture(known.norm, known.noise or 0.0, known.delta)
-    if known.deviation is not None:
-        moment = Moment(1.0, known.deviation**2, "mean")
-        width = self_normalised(moment, known.norm, known.delta, misfit=known.misfit)
-    rule = GivenHyperparameters(kernel, (known.noise or known.deviation or 1.0) ** 2)
+    noise: float = known.noise or known.deviation  # type: ignore[assignment]
+    moment = Moment(1.0, noise**2, "mean")
+    width = (
+        self_normalised(moment, known.norm, known.delta, misfit=known.misfit)
+        if known.noise is None
+        else dual_mixture(known.norm, noise, known.delta)
+    )
+    rule = GivenHyperparameters(kernel, moment.bound)
     rewards = observations.with_rewards(observations.rewards - center)
     model = Model(space, rule, Exact(), LeastSquares(), width)
     return model.belief(rewards, model.fit(rewards), torch.Generator().manual_seed(0))
@@ -105,8 +107,7 @@ def certificate(belief: Belief, delta: float | None, design: Tensor | None) -> C
     known, outcomes, center = belief.assumed, [belief.outcome], 0.0
     if known is not None:
         center = float(belief.units(torch.tensor(known.center, dtype=torch.float64)))
-        lengthscales: Any = known.lengthscale
-        outcomes = [_assumed(belief, known, one, center) for one in lengthscales]
+        outcomes = [_assumed(belief, known, one, center) for one in known.lengthscale]  # type: ignore[union-attr]
     proved = [_proved(belief, outcome, delta) for outcome in outcomes]
     space = belief.space.design
     with torch.no_grad():
@@ -121,15 +122,14 @@ def certificate(belief: Belief, delta: float | None, design: Tensor | None) -> C
         given_arm = None if design is None else space.locate(design).arm
         row = int(lower.argmax()) if design is None else len(x) - 1
         row = row if given_arm is None else given_arm
-        within = [_within(*each, x, row) for each in zip(proved, ends, strict=True)]
+        within = [_within(one, *each, x, row) for one, each in zip(proved, ends, strict=True)]
     theorem: Any = proved[0].outcome.model.theorem
-    names = " or ".join(_named(outcome.fitted.kernel) for outcome in outcomes)
-    assumptions = [*theorem.assumptions, f"that kernel is {names}"]
+    kernels_named = map(_named, (outcome.fitted.kernel for outcome in outcomes))
+    assumptions = [*theorem.assumptions, f"that kernel is {' or '.join(kernels_named)}"]
     if known is not None and known.center:
         assumptions.append(f"f is the mean less {known.center:g} in these")
     if not isinstance(space, Arms):
         assumptions.append(f"no design is above the bounds of {len(x):,} that fill the space")
-    risk = "" if isinstance(belief.risk, Mean) else repr(belief.risk)
     return Certificate(
         x[row].cpu(),
         space.locate(x[row]).arm,
@@ -138,7 +138,7 @@ def certificate(belief: Belief, delta: float | None, design: Tensor | None) -> C
         max(within),
         theorem.delta,
         tuple(assumptions),
-        risk,
+        "" if isinstance(belief.risk, Mean) else repr(belief.risk),
     )
 
 
@@ -158,9 +158,8 @@ def _proved(belief: Belief, outcome: OutcomeBelief, delta: float | None) -> Beli
     ).represented
 
 
-def _within(proved: Belief, ends: tuple[Tensor, Tensor], x: Tensor, row: int) -> float:
-    """Most that a design (n, dx) is better by than one of them."""
-    lower, upper = ends
+def _within(proved: Belief, lower: Tensor, upper: Tensor, x: Tensor, row: int) -> float:
+    """Most that a design (n, dx) is better by than one of them, given the bounds (n,) of all."""
     within = upper - lower[row]
     bands = getattr(proved.band.shape, "others", None)
     if isinstance(bands, SelfNormalised) and not proved.space.has_environment:

@@ -85,8 +85,8 @@ class SelfNormalised:
         # Norm of the weights of the rewards (n, s).
         weights = (rotated.square() @ (values * filters.square()).T).clamp_min(TINY).sqrt()
         left = residual.clamp_min(TINY).sqrt().unsqueeze(-1) + math.sqrt(self.missing) * weights
-        bias = self.norm * (explained + left.square()).clamp_min(TINY).sqrt()
-        bias = (bias + self.misfit * (1.0 + math.sqrt(self.number) * weights)).T
+        misfit = self.misfit * (1.0 + math.sqrt(self.number) * weights)
+        bias = (self.norm * (explained + left.square()).clamp_min(TINY).sqrt() + misfit).T
         noise = (solved @ self.root.to(features)).square().sum(-1)
         return means, bias + noise.clamp_min(TINY).sqrt()
 

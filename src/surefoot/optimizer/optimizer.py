@@ -639,7 +639,7 @@ class Optimizer:
             unstable_sites=unstable,
             shared_failures=told.shared_failures,
             shared_conditions=told.shared_conditions,
-            assumed=self.problem.assumed,
+            assumed=self.problem.assume,
         )
 
     @property

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _FEW = 4  # points by which a kernel is recognised
 
-_OF_PROBLEM = ("risk", "outcomes", "assumed")
+_OF_PROBLEM = ("risk", "outcomes", "assume")
 _STATE = ("_history", "_generator", "_pending", "_initial", "_initial_used", "_memory")
 
 
@@ -60,7 +60,7 @@ def save(path: Path, optimizer: Optimizer) -> None:
         "plan": method.plan,
         "reporting": method.reporting,
         "outcomes": problem.outcomes,
-        "assumed": problem.assumed,
+        "assume": problem.assume,
     }
     state = {name: getattr(optimizer, name) for name in _STATE}
     state |= optimizer._told.saved
@@ -156,8 +156,8 @@ class _SavedRun:
 
     def problem(self, device: torch.device) -> Problem:
         """What was optimised, on a device; where there were levels, the space has them."""
-        known: Any = {name: self.parts.get(name) for name in _OF_PROBLEM}
-        return Problem(self.space.to(device), safe=self.options["safe"], **known)
+        known = {name: self.parts.get(name) for name in _OF_PROBLEM}
+        return Problem(self.space.to(device), safe=self.options["safe"], **known)  # type: ignore[arg-type]
 
     @property
     def method(self) -> Method:

@@ -57,14 +57,8 @@ class Theorem(ABC):
         """What the bounds rest on."""
         return (
             self.of_noise,
-            f"the norm of {self.of_function} in the RKHS of the kernel is at most "
-            f"{self.norm_bound:g}",
+            f"the norm of f in the RKHS of the kernel is at most {self.norm_bound:g}",
         )
-
-    @property
-    def of_function(self) -> str:
-        """The function that has the norm."""
-        return "f"
 
     @property
     @abstractmethod

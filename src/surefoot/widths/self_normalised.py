@@ -97,11 +97,8 @@ class self_normalised(Theorem):  # noqa: N801
 
     @property
     def of_noise(self) -> str:
-        return self.moment.statement
-
-    @property
-    def of_function(self) -> str:
-        return f"a function within {self.misfit:g} of f" if self.misfit else "f"
+        near = f", f is within {self.misfit:g} of a function with this norm" if self.misfit else ""
+        return f"{self.moment.statement}{near}"
 
     def unit(self, progress: Progress) -> float:
         """The root of v, which bounds |f| where the moment is about zero."""

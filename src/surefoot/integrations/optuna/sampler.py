@@ -259,7 +259,7 @@ class SurefootSampler(BaseSampler):
         Raises:
             InvalidInput: If they do not go together with an argument of the sampler.
         """
-        self._search = replace(self._search, problem=replace(self._search.problem, assumed=known))
+        self._search = replace(self._search, problem=replace(self._search.problem, assume=known))
 
     def _draw_from(self, seed: int | None) -> None:
         self._entropy = np.random.SeedSequence(seed)

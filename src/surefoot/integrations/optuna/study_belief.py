@@ -441,9 +441,9 @@ class StudyBelief:
         """
         if self._branches:
             raise InvalidInput("there is no certificate: the search space is conditional.")
-        found = self.belief.certificate(design=self._points([params])[0])
+        found, unit = self.belief.certificate(design=self._points([params])[0]), unit and f" {unit}"
         bound = float(self._units.inverse(torch.tensor(found.lower)))
-        side, unit = "least" if self.is_maximised else "most", f" {unit}" if unit else ""
+        side = "least" if self.is_maximised else "most"
         return found.text(f"its {found.risk or 'mean'} is at {side} {bound:.4g}{unit}", unit)
 
     def preference(self, one: StudyRecommendation) -> tuple[float, float]:

@@ -21,6 +21,7 @@ from surefoot.tune.definition.constraint_text import (
 from surefoot.tune.definition.schema import RiskDescription
 from surefoot.tune.estimate_text import estimate_text, estimate_texts, quantity, setting_text
 from surefoot.tune.plain_text import listed
+from surefoot.tune.study.confirm_stage import ConfirmStage
 from surefoot.tune.study.effects_text import effect_lines
 from surefoot.tune.study.failures import failure_lines
 from surefoot.tune.study.front_text import StudyFront
@@ -213,15 +214,22 @@ class Findings:
 
     @cached_property
     def statements(self) -> tuple[str, ...]:
-        """What is proved of the recommendation, or why nothing is, a sentence each."""
-        best, study_file = self.recommended, self.state.study_file
-        if best is None or study_file.contents.assumed is None:
+        """What is known of the recommendation beside the model, a sentence each.
+
+        It is what follows from the runs of the confirm stage alone, and what is proved under the
+        assumptions of the study file, or why nothing is.
+        """
+        if (best := self.recommended) is None:
             return ()
-        try:
-            found = self.state.belief.certificate(best.params, study_file.units.value)
-        except InvalidInput as error:
-            return (f"{str(error)[0].upper()}{str(error)[1:]}",)
-        return (f"Proved: {found}.",)
+        study_file, stage = self.state.study_file, ConfirmStage.current(self.state)
+        found = ["" if stage is None else stage.statement(best.params)]
+        if study_file.contents.assumed is not None:
+            try:
+                certificate = self.state.belief.certificate(best.params, study_file.units.value)
+                found.append(f"Proved: {certificate}.")
+            except InvalidInput as error:
+                found.append(f"{str(error)[0].upper()}{str(error)[1:]}")
+        return tuple(filter(None, found))
 
     @cached_property
     def effects(self) -> tuple[str, ...]:
