@@ -32,6 +32,7 @@ from surefoot_experiments.benchmarks import (
     sketch_cost,
     sketch_regret,
     sklearn_search,
+    statements,
     stopping,
     stored_arms,
 )
@@ -87,6 +88,7 @@ _BENCHMARKS = (
     sketch_cost,
     sketch_regret,
     sklearn_search,
+    statements,
     stopping,
     stored_arms,
     recommendation_coverage,
