@@ -6,6 +6,7 @@ from surefoot import InvalidInput
 from surefoot_experiments.benchmarks import (
     ask_time,
     botorch_models,
+    calibration,
     comparing,
     confirming,
     constraints,
@@ -67,6 +68,7 @@ _BENCHMARKS = (
     robust_vs_peers,
     ask_time,
     botorch_models,
+    calibration,
     heavy_tails_benchmark,
     comparing,
     confirming,

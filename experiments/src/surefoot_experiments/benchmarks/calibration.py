@@ -1,0 +1,113 @@
+"""Whether online conformal calibration mends intervals at the points that a search chooses."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+import surefoot as sf
+from surefoot_experiments.benchmarks.recommendation_coverage import NOISES, drawn_function
+from surefoot_experiments.harness.tables import TableOutput, benchmark, markdown, ran_on
+from surefoot_experiments.harness.trial import Case, Rows, Scale, Tables, Trial
+
+LEVEL, STEP, EARLY = 0.95, 0.1, 30  # of the online rule its step; rounds that are early
+PACKAGES = ["surefoot", "torch", "numpy"]
+
+INTRODUCTION = """# Conformal calibration at chosen points
+
+The default on {trials} functions of two variables for each kind of noise, as in [coverage of the
+intervals of recommendations](recommendation_coverage.md), {rounds} rounds. Before a reward is told,
+the 95 % credible interval of f at the point that was chosen, and that of the reward: the same with
+the fitted noise. Only the latter can be compared with what is measured, so that is what calibration
+learns from. Its factor then multiplies the interval of f.
+
+- **none**: the factor is 1;
+- **quantile**: the conformal quantile of the earlier scores of the run, |reward - mean| in half
+  widths, from 19 of them on (Vovk, Gammerman and Shafer 2005), as if they were exchangeable;
+- **online**: the factor grows by {up:.1%} after a reward outside its interval and falls by
+  {down:.2%} after one inside (Gibbs and Candès 2021, adaptive conformal inference).
+
+**early** is up to round {early}, **late** after it: the share of intervals that contain f, ± its
+standard error as if they were independent, and the mean factor. **rewards**: the share of
+calibrated intervals that contain the reward.
+
+Run {date} on {cores} cores, CPU, one thread a run. {versions}.
+"""
+
+
+def run(trial: Trial) -> Rows:
+    """One run: scores of rewards, and errors in half widths, before each is told."""
+    generator = np.random.default_rng([trial.index, 2])
+    function, scale = drawn_function(2, generator), (0.1, 0.3)[trial.index % 2]
+    optimizer = sf.algorithms.robust_ucb(sf.Box([0.0] * 2, [1.0] * 2), seed=trial.index)
+    rows, scores, factor = [], list[float](), 1.0
+    for number in range(1, trial.rounds + 1):
+        query = optimizer.ask()
+        truth = float(function(query.point[None]))
+        reward = truth + NOISES[trial.case](generator, scale)
+        if number > 10:
+            belief = optimizer.belief()
+            value, lower, upper = (float(one[0]) for one in belief.predict([query.point]))
+            half, fitted = 0.5 * (upper - lower), belief.hyperparameters
+            noise = float(stats.t.ppf(0.5 + 0.5 * LEVEL, fitted.dof)) * fitted.noise**0.5
+            score = abs(reward - value) / math.hypot(half, noise * fitted.scale)
+            rank = math.ceil((len(scores) + 1) * LEVEL)
+            known = sorted(scores)[rank - 1] if rank <= len(scores) else 1.0
+            for rule, one in (("none", 1.0), ("quantile", known), ("online", factor)):
+                rows.append(
+                    {
+                        "rule": rule,
+                        "noise": trial.case,
+                        "round": number,
+                        "covers": abs(truth - value) <= one * half,
+                        "covers reward": score <= one,
+                        "factor": one,
+                    }
+                )
+            factor *= math.exp(STEP * ((score > factor) - (1.0 - LEVEL)))
+            scores.append(score)
+        optimizer.tell(query, reward)
+    return {"runs": rows}
+
+
+def report(tables: Tables) -> str:
+    """Coverage by rule and noise, early and late."""
+    rows = tables["runs"]
+    every = pd.concat([rows.assign(noise="all"), rows])
+    found = {}
+    for (noise, rule), group in every.groupby(["noise", "rule"], sort=False):
+        parts = group[group["round"] <= EARLY], group[group["round"] > EARLY]
+        early, late = (f"{_share(one['covers'])}, {one['factor'].mean():.2f}" for one in parts)
+        found[f"{noise} / {rule}"] = [early, late, f"{group['covers reward'].mean():.1%}"]
+    table = pd.DataFrame.from_dict(found, "index", columns=["early", "late", "rewards"])
+    table.index.name = "noise / rule"
+    introduction = INTRODUCTION.format(
+        trials=rows["trial"].nunique(),
+        rounds=int(rows["round"].max()),
+        early=EARLY,
+        up=math.expm1(STEP * LEVEL),
+        down=-math.expm1(-STEP * (1.0 - LEVEL)),
+        **ran_on(PACKAGES),
+    )
+    return f"{introduction}\n{markdown(table)}"
+
+
+def _share(held: pd.Series) -> str:
+    share = float(held.mean())
+    return f"{100 * share:.1f} ± {100 * (share * (1 - share) / len(held)) ** 0.5:.1f} %"
+
+
+EXPERIMENTS = [
+    benchmark(
+        "calibration",
+        "Conformal calibration at chosen points",
+        published=Scale(5, 60),
+        quick=Scale(1, EARLY + 2),
+        run=run,
+        output=TableOutput(report),
+        cases=[Case(noise) for noise in NOISES],
+    )
+]
