@@ -61,6 +61,7 @@ _LINES = {  # tables that say nothing without a line
     "objectives": "objective",
     "constraints": "constraint",
     "require": "rule",
+    "assume": "assumption",
 }
 
 
