@@ -325,7 +325,9 @@ class Assumptions:
                 "nothing is proved for a `misfit` with `noise`: pass the latter as `deviation`."
             )
         checks.positive("norm", self.norm)
-        checks.positive("noise", self.deviation if self.noise is None else self.noise)  # type: ignore[arg-type]
+        checks.positive(
+            "noise` or `deviation", self.deviation if self.noise is None else self.noise
+        )  # type: ignore[arg-type]
         for one in several:
             checks.positive("lengthscale", one)
         checks.finite("center", self.center)

@@ -180,7 +180,6 @@ class Contents(Section):
         try:
             return Assumptions(**self.assume) if self.assume else None  # type: ignore[arg-type]
         except (InvalidInput, TypeError) as error:
-            keys = ", ".join(one.name for one in fields(Assumptions))
             said = str(error).removeprefix("Assumptions.__init__() ")
             keys = ", ".join(one.name for one in fields(Assumptions))
             raise InvalidKey("assume", f"{said} (its keys are {keys})") from None
