@@ -324,10 +324,9 @@ class Assumptions:
             raise InvalidInput(
                 "nothing is proved for a `misfit` with `noise`: pass the latter as `deviation`."
             )
+        noise: Any = self.deviation if self.noise is None else self.noise
         checks.positive("norm", self.norm)
-        checks.positive(
-            "noise` or `deviation", self.deviation if self.noise is None else self.noise
-        )  # type: ignore[arg-type]
+        checks.positive("noise` or `deviation", noise)
         for one in several:
             checks.positive("lengthscale", one)
         checks.finite("center", self.center)
