@@ -217,7 +217,7 @@ def test_recommend_gives_the_models_value_in_the_studys_units(study):
     found = json.loads(out)
     assert code == 0
     keys = ["params", "value", "lower", "upper", "estimand", "trials", "failed"]
-    assert list(found) == [*keys, "warnings", "effects", "failures"]
+    assert list(found) == [*keys, "statements", "warnings", "effects", "failures"]
     assert found["estimand"] == "location"
     assert list(found["params"]) == ["share", "mode"]
     assert (found["trials"], found["failed"]) == (12, 1)

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from surefoot.spaces import Joint as Joint
     from surefoot.spaces import environments as environments
     from surefoot.tails import Moment as Moment
+    from surefoot.types import Assumptions as Assumptions
     from surefoot.types import Constraint as Constraint
     from surefoot.types import Info as Info
     from surefoot.types import InvalidInput as InvalidInput
@@ -86,6 +87,7 @@ _NAMES = {
     "spaces": ("Arms", "Box", "ContinuousEnvironment", "Fidelity", "FiniteEnvironment", "Joint"),
     "tails": ("Moment",),
     "types": (
+        "Assumptions",
         "Constraint",
         "Info",
         "InvalidInput",

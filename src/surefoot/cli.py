@@ -221,6 +221,8 @@ def recommend(
       unmeasured           the constraints that have no measurement yet
       constraints          the prediction for each constraint; none in a study
                            with an environment, where feasibility is over it
+      statements           what is known beside the model: of the median by the
+                           confirm stage, and what is proved by [assume]
       warnings             what in the measurements contradicts the model
       effects              what worker and time were found to change
       failures             the first failure, and what failures share

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from surefoot._internal import checks
-from surefoot.types import Constraint, InvalidInput, Objective, Outcome
+from surefoot.types import Assumptions, Constraint, InvalidInput, Objective, Outcome
 
 # Modules that load torch are imported where they are used: a program that declares a problem
 # starts at once.
@@ -60,6 +60,13 @@ CONFLICTS = (
         for option in ("environment", "fidelity", "confirm", "repeats", "prior", "stop", "race")
     ),
     Conflict("race", "constraints", _ONE_OF),
+    Conflict("assume", "objectives", _ONE_VALUE),
+    Conflict("assume", "constraints", "which nothing is proved of"),
+    Conflict("assume", "fidelity", "whose levels differ by more than noise"),
+    Conflict("assume", "given", "where the best is another one under each value"),
+    Conflict("assume", "log", "whose norm and noise are of logarithms"),
+    Conflict("assume", "race", "whose runs end by what they measure"),
+    Conflict("assume", "arms without coordinates", "expected distances between them"),
     Conflict("initial", "safe", "where the search begins around the defaults"),
     Conflict("prior", "kernel", "which is not learned"),
     Conflict("prior", "noisy improvement", "which draws functions of its own"),
@@ -110,6 +117,7 @@ class Problem:
         prior: Belief of an earlier run on a related system, in the same space.
         safe: Whether no point is asked for whose measurement may fail, from a point that was told
             first outward, with a probability of 0.95.
+        assume: What certificates rest on, see `Assumptions`; the search does not use it.
 
     Raises:
         InvalidInput: If something is none of these, or two do not go together (`CONFLICTS`).
@@ -128,9 +136,12 @@ class Problem:
     guess: Box | Mapping[str, Any] | None = None
     prior: Any = None
     safe: bool = False
+    assume: Assumptions | None = None
 
     def __post_init__(self) -> None:
         checks.outcomes(self.outcomes)
+        if self.assume is not None:
+            checks.instance("assume", self.assume, Assumptions)
         checks.truth("safe", self.safe)
         if self.fidelity is not None:
             from surefoot.spaces import Fidelity
@@ -154,6 +165,8 @@ class Problem:
         written = {
             "outcomes": self.outcomes,
             "objectives": self.objectives,
+            "constraints": self.constraints,
+            "assume": self.assume is not None,
             "risk": self.risk is not None,
             "fidelity": self.fidelity is not None,
             "guess": self.guess is not None,

@@ -248,12 +248,90 @@ class Certificate:
     risk: str = ""
 
     def __str__(self) -> str:
-        name = f"{self.risk} of f" if self.risk else "f"
+        name = " of ".join(filter(None, [self.risk, "f"]))
+        return self.text(f"{name} at {self.design.tolist()} is at least {self.lower:.3g}")
+
+    def text(self, bound: str, unit: str = "") -> str:
+        """The certificate in words.
+
+        Args:
+            bound: The lower bound in words, in the units and the direction of whoever reads it.
+            unit: Behind what the best is better by.
+        """
         return (
-            f"{name} at {self.design.tolist()} is at least {self.lower:.3g} and within "
-            f"{self.within:.3g} of the best, with probability {1.0 - self.delta:g}, if "
-            f"{', '.join(self.assumptions)}"
+            f"{bound} and within {self.within:.3g}{unit} of the best, with probability "
+            f"{1.0 - self.delta:g}, if {', '.join(self.assumptions)}"
         )
+
+
+@dataclass(frozen=True)
+class Assumptions:
+    """What a certificate rests on where the search itself assumes less, in reward units.
+
+    The search fits its kernel, weighs outliers, and proves nothing; beside it, bounds of least
+    squares are found under these assumptions, from the same rewards.
+
+    Args:
+        norm: Bound on the norm of f - `center` in the RKHS of the Matérn-5/2 kernel of variance 1,
+            and so on its absolute value.
+        lengthscale: Lengthscale of the kernel, as a share of the ranges of the coordinates. Of
+            several, f has the norm with one of them, and it need not be known with which.
+        noise: Sub-Gaussian constant of the noise, everywhere and given the past, such as half the
+            range of noise that is bounded: the bounds are those of `widths.dual_mixture`.
+        deviation: In its place, bound on the standard deviation of the noise, whatever its tails:
+            those of `widths.self_normalised`, which need more rewards.
+        center: A constant near f.
+        misfit: How far f may be from a function of that norm, anywhere; with `deviation`.
+        delta: Probability that a certificate is false.
+
+    Raises:
+        InvalidInput: If one is out of range, not exactly one of `noise` and `deviation` is given,
+            or a `misfit` with `noise`.
+
+    References:
+        notes/guarantees.md, Propositions 1, 3, 9 and 10.
+
+    Example:
+        >>> import surefoot as sf
+        >>> known = sf.Assumptions(norm=3.0, lengthscale=[0.2, 0.4], noise=0.1)
+        >>> problem = sf.Problem(sf.Box([0.0], [1.0]), assume=known)
+        >>> optimizer = sf.Optimizer(problem, sf.algorithms.robust(problem), seed=0)
+        >>> x = [[0.1 * i] for i in range(11)]
+        >>> info = optimizer.tell_all(4 * x, [1.0 - (one - 0.5) ** 2 for (one,) in 4 * x])
+        >>> optimizer.belief().certificate().lower > 0.5
+        True
+    """
+
+    norm: float
+    lengthscale: float | Sequence[float]
+    noise: float | None = None
+    deviation: float | None = None
+    center: float = 0.0
+    misfit: float = 0.0
+    delta: float = 0.05
+
+    def __post_init__(self) -> None:
+        from surefoot._internal import checks  # which imports the errors from here
+
+        several = (given,) if isinstance(given := self.lengthscale, int | float) else (*given,)
+        object.__setattr__(self, "lengthscale", several)
+        if not several or (self.noise is None) is (self.deviation is None):
+            raise InvalidInput(
+                f"got `lengthscale` {list(several)}, `noise` {self.noise} and `deviation` "
+                f"{self.deviation}, expected at least one lengthscale, and either of the others."
+            )
+        if self.misfit and self.noise is not None:
+            raise InvalidInput(
+                "nothing is proved for a `misfit` with `noise`: pass the latter as `deviation`."
+            )
+        noise: Any = self.deviation if self.noise is None else self.noise
+        checks.positive("norm", self.norm)
+        checks.positive("noise` or `deviation", noise)
+        for one in several:
+            checks.positive("lengthscale", one)
+        checks.finite("center", self.center)
+        checks.non_negative("misfit", self.misfit)
+        checks.probability("delta", self.delta)
 
 
 @dataclass(frozen=True, eq=False)

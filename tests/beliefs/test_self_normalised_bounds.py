@@ -58,9 +58,10 @@ def passes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.mark.parametrize("center", CENTERS)
 @pytest.mark.parametrize("number", [1, 2, 10, 65])
+@pytest.mark.parametrize("misfit", [0.0, 0.2])
 @pytest.mark.parametrize("where", ["arms", "box", "sketch"])
 def test_bounds_are_those_of_the_formulas(
-    where: str, number: int, center: Any, monkeypatch: pytest.MonkeyPatch
+    where: str, misfit: float, number: int, center: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     arms, y = rewards(number)
     space = sf.Box([0.0], [1.0]) if where == "box" else sf.Arms(GRID)
@@ -68,7 +69,7 @@ def test_bounds_are_those_of_the_formulas(
     if where == "sketch":
         parts["features"] = sf.Nystrom(sf.Dictionary(torch.from_numpy(INDUCING)))
     count = passes(monkeypatch)
-    optimizer = optimizer_of(space, KERNEL, width=width(center), ridge=1.0, **parts)
+    optimizer = optimizer_of(space, KERNEL, width=width(center, misfit=misfit), ridge=1.0, **parts)
     optimizer.tell_all(GRID[arms] if where == "box" else arms.tolist(), y)
     _, lower, upper = optimizer.belief().band.ends(torch.from_numpy(GRID))
 
@@ -79,7 +80,7 @@ def test_bounds_are_those_of_the_formulas(
         left = 1.0 - np.diag(projected(x, x))
         beside = np.maximum(1.0 - np.diag(projected(GRID, GRID)), 0.0)
     v = CENTERS[center]
-    known = reference.Assumed(v, center, NORM, DELTA, 10.0 * v)
+    known = reference.Assumed(v, center, NORM, DELTA, 10.0 * v, misfit)
     low, high = reference.bounds(
         own(x, x),
         own(x, GRID),

@@ -17,13 +17,14 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class Assumed:
-    """E y^2 <= v or E (y - f)^2 <= v, ||f|| <= B, and the constants of the mixture."""
+    """E y^2 <= v or E (y - f)^2 <= v, ||g|| <= B, |f - g| <= misfit, and the mixture's rho."""
 
     v: float
     center: Literal["zero", "mean"]
     B: float
     delta: float
     rho: float
+    misfit: float = 0.0
 
 
 def spread(y: Array, low: float, high: float, known: Assumed) -> float:
@@ -67,6 +68,7 @@ def bounds_of_one(
     within = np.maximum(prior - 2 * (alpha * k).sum(0) + (alpha * (K @ alpha)).sum(0), 0.0)
     far = np.sqrt(beside) + np.sqrt(left.sum() * (alpha**2).sum(0))
     bias = known.B * np.sqrt(within + far**2)
+    bias += known.misfit * (1.0 + math.sqrt(len(y)) * np.sqrt((alpha**2).sum(0)))
     noise = np.sqrt(known.rho * (q * (K @ q)).sum(0) + weights @ alpha**2)
     reach = bias + radius(K, weights, left, known) * noise
     return mean - reach, mean + reach
@@ -85,7 +87,7 @@ def bounds(
     passes: int,
 ) -> tuple[Array, Array]:
     """The narrowest bounds over a, with W found again from those at the rewards."""
-    own = np.sqrt(np.diag(K) + left) * known.B
+    own = np.sqrt(np.diag(K) + left) * known.B + known.misfit
     high = np.minimum(own, math.sqrt(known.v)) if known.center == "zero" else own
     low = -high
     for _ in range(passes):

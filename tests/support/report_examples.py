@@ -97,5 +97,6 @@ def report_of(
         value.upper,
     )
     found = {"warnings": changes.pop("warnings", ()), "failures": (), "together": "", "front": None}
+    found["statements"] = ()
     findings = SimpleNamespace(state=SimpleNamespace(recommendation=best), **found)
     return Report(**({"findings": findings} | given | changes))

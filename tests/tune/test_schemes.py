@@ -22,6 +22,7 @@ LINES = {  # that write an option as a table
     "environment": '[environment]\nload = { values = [1, 2] }\n[risk]\nmeasure = "mean"',
     "fidelity": TABLES["[fidelity]"],
     "risk": '[risk]\nmeasure = "mean"',
+    "assume": "[assume]\nnorm = 1\nlengthscale = 0.2\nnoise = 1",
     "constraints": "[constraints]\np99 = { max = 20 }",
 }
 WITHIN = {  # options and keys of tables that every file has

@@ -6,6 +6,7 @@ from surefoot import InvalidInput
 from surefoot_experiments.benchmarks import (
     ask_time,
     botorch_models,
+    calibration,
     comparing,
     confirming,
     constraints,
@@ -32,6 +33,7 @@ from surefoot_experiments.benchmarks import (
     sketch_cost,
     sketch_regret,
     sklearn_search,
+    statements,
     stopping,
     stored_arms,
 )
@@ -66,6 +68,7 @@ _BENCHMARKS = (
     robust_vs_peers,
     ask_time,
     botorch_models,
+    calibration,
     heavy_tails_benchmark,
     comparing,
     confirming,
@@ -87,6 +90,7 @@ _BENCHMARKS = (
     sketch_cost,
     sketch_regret,
     sklearn_search,
+    statements,
     stopping,
     stored_arms,
     recommendation_coverage,

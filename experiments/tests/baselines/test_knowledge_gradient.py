@@ -139,7 +139,7 @@ def test_functions_after_a_measurement_are_those_of_a_model_fitted_anew(pending:
             pair = np.append(x[row], z[row])[None]
             mean, variance = dense(pair)
             deviation = np.sqrt(variance[0, 0] + SCALE**2 * RIDGE)
-            where = x[row] if design == 4 else belief.designs[design]
+            where = x[row] if design == 4 else belief.candidates.designs[design]
             points = belief.space.points(where[None], belief.space.environment.points)[0]
             for k, normal in enumerate(outcomes):
                 after = dense.told(pair, mean[0] + deviation * normal)

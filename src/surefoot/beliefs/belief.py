@@ -192,7 +192,7 @@ class Belief:
         """What is proved of a design: a lower bound of its value, and how far it is from the best.
 
         Args:
-            delta: Probability that it is false; by default that of the width.
+            delta: Probability that it is false; by default that of the width or of `assumed`.
             design: The design (dx,); by default that of the largest lower bound.
 
         Returns:

@@ -8,28 +8,49 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from surefoot import kernels
 from surefoot._internal import checks
 from surefoot.beliefs.band import unexplained
 from surefoot.beliefs.gains import candidates
 from surefoot.beliefs.intervals import CONFIDENCE_BOUNDS
+from surefoot.beliefs.model import Model
 from surefoot.beliefs.self_normalised import SelfNormalised
-from surefoot.features import QuadratureFourier, RandomFourier
+from surefoot.estimators import LeastSquares
+from surefoot.features import Exact, QuadratureFourier, RandomFourier
+from surefoot.hyperparameters import GivenHyperparameters
 from surefoot.risks import Mean
 from surefoot.spaces import Arms
 from surefoot.spaces.pending import PendingQueries
-from surefoot.types import Certificate, InvalidInput
+from surefoot.tails import Moment
+from surefoot.types import Assumptions, Certificate, InvalidInput
+from surefoot.widths import dual_mixture, self_normalised
 
 if TYPE_CHECKING:
     from surefoot.beliefs.belief import Belief
+    from surefoot.beliefs.outcome import OutcomeBelief
 
 
 def missing(belief: Belief) -> str:
     """What a certificate lacks, and what to pass; empty if it lacks nothing."""
-    outcome, model = belief.outcome, belief.outcome.model
+    if belief.reported.assumed is None and (reason := _unproved(belief.outcome)):
+        return reason
+    reasons = {
+        "measurements failed or there are constraints": not belief.candidates.feasible.is_certain,
+        "the table of the arms is `Sharded`": belief.space.seen.is_elsewhere,
+        "the measurements differ between workers or drift, which is no noise": bool(
+            belief.outcome.effects
+        ),
+    }
+    return next((reason for reason, holds in reasons.items() if holds), "")
+
+
+def _unproved(outcome: OutcomeBelief) -> str:
+    """Why the bounds of an outcome have no proof; empty if they have one."""
+    model = outcome.model
     if (theorem := model.theorem) is None:
         return (
             f"the width {model.width!r} has no theorem: pass `noise` or `moment` with a "
-            "`norm_bound` to `gp_ucb`, or a `width` with a proof"
+            "`norm_bound` to `gp_ucb`, a `width` with a proof, or `assume` to the `Problem`"
         )
     name, estimator = f"`widths.{type(theorem).__name__}`", type(model.estimator).__name__
     reasons = {
@@ -48,10 +69,28 @@ def missing(belief: Belief) -> str:
         f"{name} is for features that represent the kernel: pass `Exact()`": (
             theorem.exact and unexplained(outcome.sample, outcome.prior_variance) > 0.0
         ),
-        "measurements failed or there are constraints": not belief.candidates.feasible.is_certain,
-        "the table of the arms is `Sharded`": belief.space.seen.is_elsewhere,
     }
     return next((reason for reason, holds in reasons.items() if holds), "")
+
+
+def _assumed(
+    belief: Belief, known: Assumptions, lengthscale: float, center: float
+) -> OutcomeBelief:
+    """The rewards less the constant, by least squares with the bounds of what is assumed."""
+    space, observations = belief.outcome.model.space, belief.outcome.observations
+    span = space.upper - space.lower
+    kernel = kernels.matern(2.5, lengthscale * torch.where(span > 0.0, span, 1.0))
+    noise: float = known.noise or known.deviation  # type: ignore[assignment]
+    moment = Moment(1.0, noise**2, "mean")
+    width = (
+        self_normalised(moment, known.norm, known.delta, misfit=known.misfit)
+        if known.noise is None
+        else dual_mixture(known.norm, noise, known.delta)
+    )
+    rule = GivenHyperparameters(kernel, moment.bound)
+    rewards = observations.with_rewards(observations.rewards - center)
+    model = Model(space, rule, Exact(), LeastSquares(), width)
+    return model.belief(rewards, model.fit(rewards), torch.Generator().manual_seed(0))
 
 
 def certificate(belief: Belief, delta: float | None, design: Tensor | None) -> Certificate:
@@ -59,7 +98,7 @@ def certificate(belief: Belief, delta: float | None, design: Tensor | None) -> C
 
     Args:
         belief: The belief.
-        delta: Probability that it is false; None for that of the width.
+        delta: Probability that it is false; None for that of the width, or of what is assumed.
         design: The design.
 
     Raises:
@@ -67,51 +106,69 @@ def certificate(belief: Belief, delta: float | None, design: Tensor | None) -> C
     """
     if reason := missing(belief):
         raise InvalidInput(f"there is no certificate: {reason}.")
-    outcome = belief.outcome
+    known, outcomes, center = belief.reported.assumed, [belief.outcome], 0.0
+    if known is not None:
+        center = float(belief.reported.units(torch.tensor(known.center, dtype=torch.float64)))
+        outcomes = [_assumed(belief, known, one, center) for one in known.lengthscale]  # type: ignore[union-attr]
+    proved = [_proved(belief, outcome, delta) for outcome in outcomes]
+    space = belief.space.design
+    with torch.no_grad():
+        if isinstance(space, Arms):
+            x = space.points
+        else:
+            designs = belief.candidates.designs
+            filling = candidates(space, designs[:1], torch.Generator().manual_seed(0))
+            given = designs[:0] if design is None else design.unsqueeze(0)
+            x = torch.cat([filling.to(designs), designs, given.to(designs)])
+        ends = [one.candidates.risks(x)[1:] for one in proved]  # of each lengthscale
+        lower = torch.stack([low for low, _ in ends]).amin(0)
+        given_arm = None if design is None else space.locate(design).arm
+        row = int(lower.argmax()) if design is None else len(x) - 1
+        row = row if given_arm is None else given_arm
+        within = [_within(one, *each, x, row) for one, each in zip(proved, ends, strict=True)]
+    theorem: Any = proved[0].outcome.model.theorem
+    kernels_named = map(_named, (outcome.fitted.kernel for outcome in outcomes))
+    assumptions = [*theorem.assumptions, f"that kernel is {' or '.join(kernels_named)}"]
+    if known is not None and known.center:
+        assumptions.append(f"f is the mean less {known.center:g} in these")
+    if not isinstance(space, Arms):
+        assumptions.append(f"no design is above the bounds of {len(x):,} that fill the space")
+    return Certificate(
+        x[row].cpu(),
+        space.locate(x[row]).arm,
+        float(lower[row]) + center,
+        max(float(high.max()) for _, high in ends) + center,
+        max(within),
+        theorem.delta,
+        tuple(assumptions),
+        "" if isinstance(belief.risk, Mean) else repr(belief.risk),
+    )
+
+
+def _proved(belief: Belief, outcome: OutcomeBelief, delta: float | None) -> Belief:
+    """The belief of an outcome whose bounds hold with probability 1 - delta."""
     theorem: Any = outcome.model.theorem
     if delta is not None and checks.probability("delta", delta) != theorem.delta:
         theorem = replace(theorem, delta=delta)
         model, own = replace(outcome.model, width=theorem), torch.Generator().manual_seed(0)
         outcome = model.belief(outcome.observations, outcome.fitted, own)
-    proved = replace(
+    return replace(
         belief,
         outcome=outcome,
         band=outcome.band,
         reported=replace(belief.reported, interval=CONFIDENCE_BOUNDS),
         pending=PendingQueries(),
     )
-    space = belief.space.design
-    with torch.no_grad():
-        if isinstance(space, Arms):
-            x = space.points
-        else:
-            known = belief.candidates.designs
-            filling = candidates(space, known[:1], torch.Generator().manual_seed(0))
-            given = known[:0] if design is None else design.unsqueeze(0)
-            x = torch.cat([filling.to(known), known, given.to(known)])
-        _, lower, upper = proved.candidates.risks(x)
-        given_arm = None if design is None else space.locate(design).arm
-        row = int(lower.argmax()) if design is None else len(x) - 1
-        row = row if given_arm is None else given_arm
-        within = upper - lower[row]
-        bands = getattr(proved.band.shape, "others", None)
-        if isinstance(bands, SelfNormalised) and not belief.space.has_environment:
-            within = torch.minimum(within, bands.excess(x, row))
-        within[row] = 0.0
-    assumptions = [*theorem.assumptions, f"that kernel is {_named(outcome.fitted.kernel)}"]
-    if not isinstance(space, Arms):
-        assumptions.append(f"no design is above the bounds of {len(x):,} that fill the space")
-    risk = "" if isinstance(belief.risk, Mean) else repr(belief.risk)
-    return Certificate(
-        x[row].cpu(),
-        space.locate(x[row]).arm,
-        float(lower[row]),
-        float(upper.max()),
-        max(float(within.max()), 0.0),
-        theorem.delta,
-        tuple(assumptions),
-        risk,
-    )
+
+
+def _within(proved: Belief, lower: Tensor, upper: Tensor, x: Tensor, row: int) -> float:
+    """Most that a design (n, dx) is better by than one of them, given the bounds (n,) of all."""
+    within = upper - lower[row]
+    bands = getattr(proved.band.shape, "others", None)
+    if isinstance(bands, SelfNormalised) and not proved.space.has_environment:
+        within = torch.minimum(within, bands.excess(x, row))
+    within[row] = 0.0
+    return max(float(within.max()), 0.0)
 
 
 def _named(kernel: Any) -> str:

@@ -15,6 +15,7 @@ from surefoot.beliefs.estimands import LOCATION, Ends, RewardFunctional, Scales
 from surefoot.beliefs.failure import NO_FAILURES
 from surefoot.beliefs.intervals import CONFIDENCE_BOUNDS, Interval
 from surefoot.regression.transforms import UNCHANGED, Chain
+from surefoot.types import Assumptions
 
 if TYPE_CHECKING:
     from surefoot.beliefs.belief import Belief
@@ -30,11 +31,13 @@ class Reported:
         interval: Rule for the ends of intervals.
         estimand: Functional of the rewards.
         units: Transformation from the units to report in to reward units.
+        assumed: What certificates rest on; None where the bounds themselves have a theorem.
     """
 
     interval: Interval = CONFIDENCE_BOUNDS
     estimand: RewardFunctional = LOCATION
     units: Chain = UNCHANGED
+    assumed: Assumptions | None = None
 
 
 AS_MODELLED = Reported()

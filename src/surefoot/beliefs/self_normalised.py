@@ -51,6 +51,8 @@ class SelfNormalised:
         coefficients: Theta (s, m) of each.
         norm: Bound on the norm of f.
         missing: tr(K - K~) of the pulls, K~ the kernel matrix of the features.
+        misfit: How far f may be from a function of that norm, anywhere.
+        number: Number of pulls.
         root: (m, m), with root root' = (rho I + W) times the squared radius.
         units: Prior mean and output scale.
     """
@@ -62,6 +64,8 @@ class SelfNormalised:
     coefficients: Tensor
     norm: float
     missing: float
+    misfit: float
+    number: int
     root: Tensor
     units: RewardUnits
 
@@ -78,9 +82,11 @@ class SelfNormalised:
         means = self.coefficients.to(features) @ rotated.T
         solved = filters.unsqueeze(1) * rotated  # (s, n, m)
         explained = rotated.square() @ (1.0 - values * filters).square().T  # (n, s)
-        beside = self.missing * (rotated.square() @ (values * filters.square()).T)
-        left = residual.clamp_min(TINY).sqrt().unsqueeze(-1) + beside.clamp_min(TINY).sqrt()
-        bias = self.norm * (explained + left.square()).clamp_min(TINY).sqrt().T
+        # Norm of the weights of the rewards (n, s).
+        weights = (rotated.square() @ (values * filters.square()).T).clamp_min(TINY).sqrt()
+        left = residual.clamp_min(TINY).sqrt().unsqueeze(-1) + math.sqrt(self.missing) * weights
+        misfit = self.misfit * (1.0 + math.sqrt(self.number) * weights)
+        bias = (self.norm * (explained + left.square()).clamp_min(TINY).sqrt() + misfit).T
         noise = (solved @ self.root.to(features)).square().sum(-1)
         return means, bias + noise.clamp_min(TINY).sqrt()
 
@@ -94,8 +100,8 @@ class SelfNormalised:
         left = self.embedding.residual(points, features).clamp_min(0.0).sqrt()
         apart, residual = features - features[row], (left + left[row]).square()
         means, reaches = self.of_features(apart, residual)
-        most = self.norm * (apart.square().sum(-1) + residual).sqrt()
-        return self.units.scale * torch.minimum((means + reaches).amin(0), most)
+        most = self.norm * (apart.square().sum(-1) + residual).sqrt() + self.misfit
+        return self.units.scale * (torch.minimum((means + reaches).amin(0), most) + self.misfit)
 
     @classmethod
     def of(
@@ -122,12 +128,12 @@ class SelfNormalised:
         ridges = features.new_tensor(rule.ridges(progress)).unsqueeze(-1)
         filters = values / (values * (values + ridges) + ridges * (rho / rule.moment.bound))
         theta = filters * (sample.moments(sample.sums) @ vectors)
-        norm, missing = rule.norm(progress), float(counts @ residual)
-        units = sample.units
-        known = cls(embedding, vectors, values, filters, theta, norm, missing, eye, units)
+        norm, missing = rule.norm(progress), max(float(counts @ residual), 0.0)
+        further = (norm, missing, rule.misfit, sample.number, eye, sample.units)
+        known = cls(embedding, vectors, values, filters, theta, *further)
         means = sample.sums / counts
         squares = (sample.totals(sample.rewards.square()) - counts * means.square()).clamp_min(0.0)
-        most = norm * (residual + features.square().sum(-1)).sqrt()
+        most = norm * (residual + features.square().sum(-1)).sqrt() + rule.misfit
         upper = most.clamp_max(rule.limit(progress))
         lower, total = -upper, math.inf
         while True:

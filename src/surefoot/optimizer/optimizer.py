@@ -639,6 +639,7 @@ class Optimizer:
             Reported(
                 reporting.interval,
                 estimand_of(reporting.estimand, lambda: outcome.noise_sample),
+                assumed=self.problem.assume,
             ),
         )
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _FEW = 4  # points by which a kernel is recognised
 
+_OF_PROBLEM = ("risk", "outcomes", "assume")
 _STATE = ("_history", "_generator", "_pending", "_initial", "_initial_used", "_memory")
 
 
@@ -59,6 +60,7 @@ def save(path: Path, optimizer: Optimizer) -> None:
         "plan": method.plan,
         "reporting": method.reporting,
         "outcomes": problem.outcomes,
+        "assume": problem.assume,
     }
     state = {name: getattr(optimizer, name) for name in _STATE}
     state |= optimizer._told.saved
@@ -154,13 +156,13 @@ class _SavedRun:
 
     def problem(self, device: torch.device) -> Problem:
         """What was optimised, on a device; where there were levels, the space has them."""
-        risk, outcomes = self.parts["risk"], self.parts["outcomes"]
-        return Problem(self.space.to(device), outcomes, risk, safe=self.options["safe"])
+        known = {name: self.parts.get(name) for name in _OF_PROBLEM}
+        return Problem(self.space.to(device), safe=self.options["safe"], **known)  # type: ignore[arg-type]
 
     @property
     def method(self) -> Method:
         """The parts by which it was solved."""
-        parts = {name: one for name, one in self.parts.items() if name not in ("risk", "outcomes")}
+        parts = {name: one for name, one in self.parts.items() if name not in _OF_PROBLEM}
         return Method(ridge=self.options["ridge"], **parts)
 
     @property

@@ -50,14 +50,15 @@ class self_normalised(Theorem):  # noqa: N801
         shifts: Regularisations a in units of v / B^2, above 0.
         mixture: The constant rho in units of v k(x, x), above 0: the bounds hold for any, and are
             narrow from about so many rewards at a point on.
+        misfit: How far f may be from a function of that norm, anywhere, in reward units.
 
     Raises:
         InvalidInput: For an argument out of range or a moment of an order below 2, and at the start
             of a run for an estimator other than `LeastSquares`.
 
     References:
-        notes/guarantees.md, Proposition 3; Delyon 2009, "Exponential inequalities for sums of
-        weakly dependent variables"; Chugg and Ramdas 2025, "A variational approach to
+        notes/guarantees.md, Propositions 3 and 9; Delyon 2009, "Exponential inequalities for sums
+        of weakly dependent variables"; Chugg and Ramdas 2025, "A variational approach to
         dimension-free self-normalized concentration".
 
     Example:
@@ -78,6 +79,7 @@ class self_normalised(Theorem):  # noqa: N801
     scale: float = 1.0
     shifts: Sequence[float] = SHIFTS
     mixture: float = 10.0
+    misfit: float = 0.0
 
     def __post_init__(self) -> None:
         check_moment(self.moment)
@@ -91,10 +93,12 @@ class self_normalised(Theorem):  # noqa: N801
         for shift in self.shifts:
             checks.positive("shifts", shift)
         checks.positive("mixture", self.mixture)
+        checks.non_negative("misfit", self.misfit)
 
     @property
     def of_noise(self) -> str:
-        return self.moment.statement
+        near = f", f is within {self.misfit:g} of a function with this norm" if self.misfit else ""
+        return f"{self.moment.statement}{near}"
 
     def unit(self, progress: Progress) -> float:
         """The root of v, which bounds |f| where the moment is about zero."""
@@ -103,7 +107,8 @@ class self_normalised(Theorem):  # noqa: N801
     def limit(self, progress: Progress) -> float:
         """The mean of the rewards is within the unit, too, where the moment is about zero."""
         about_mean = self.moment.center == "mean"
-        return min(super().limit(progress), math.inf if about_mean else self.unit(progress))
+        by_norm = super().limit(progress) + self.misfit
+        return min(by_norm, math.inf if about_mean else self.unit(progress))
 
     def of_theorem(self, progress: Progress) -> float:
         exponent = 2.0 * (progress.information_gain + math.log(1.0 / self.delta))

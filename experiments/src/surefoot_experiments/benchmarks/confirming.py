@@ -152,13 +152,13 @@ def run(trial: Trial) -> Rows:
     study = optuna.create_study(storage=storage, sampler=sampler)
     opened = OpenedStudy(locate(study_file), storage, study, sampler)
     confirming = confirm_runs(study_file, trial.rounds)
-    for point in _searched(system, trial.rounds - confirming, study, random):
-        _measure(system, point, study_file, study, random)
+    for point in searched(system, trial.rounds - confirming, study, random):
+        measured(system, point, study_file, study, random)
     before = opened.state().recommendation
     for begun in range(trial.rounds - confirming, trial.rounds):
         planned = Schedule(opened.state(), trial.rounds).planned(begun)
         assert planned is not None
-        _measure(system, planned.params, study_file, study, random, planned.attributes)
+        measured(system, planned.params, study_file, study, random, planned.attributes)
     best = opened.state().recommendation
     truth = system.truth(best.params)
     again = [system.measure(best.params, random)[0] for _ in range(AGAIN)]
@@ -175,7 +175,7 @@ def run(trial: Trial) -> Rows:
     return {"runs": [row]}
 
 
-def _searched(system: System, number: int, study: optuna.Study, random: np.random.Generator) -> Any:
+def searched(system: System, number: int, study: optuna.Study, random: np.random.Generator) -> Any:
     """Configurations that imitate a search, as the study has measurements of the earlier ones."""
     for index in range(number):
         coordinates = random.random(system.space.width)
@@ -189,7 +189,7 @@ def _searched(system: System, number: int, study: optuna.Study, random: np.rando
         yield system.space.decode(coordinates)
 
 
-def _measure(
+def measured(
     system: System,
     point: Mapping[str, Any],
     study_file: StudyFile,

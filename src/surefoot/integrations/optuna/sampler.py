@@ -33,7 +33,7 @@ from surefoot.integrations.optuna.search_space import SearchSpace
 from surefoot.integrations.optuna.study_space import study_space
 from surefoot.parameters import Space
 from surefoot.problem import Problem
-from surefoot.types import InvalidInput, NotReady, Objective, Outcome
+from surefoot.types import Assumptions, InvalidInput, NotReady, Objective, Outcome
 
 # Modules that load torch are imported where they are used: a program that imports the sampler
 # starts at once.
@@ -249,6 +249,17 @@ class SurefootSampler(BaseSampler):
                 `surefoot.optimizer.fit_files.FitFiles`).
         """
         self._search = replace(self._search, fits=(Path(folder),))
+
+    def assume(self, known: Assumptions | None) -> None:
+        """Have beliefs of the study say what is proved under assumptions, by `certificate`.
+
+        Args:
+            known: The assumptions, in the units of the study; None for none.
+
+        Raises:
+            InvalidInput: If they do not go together with an argument of the sampler.
+        """
+        self._search = replace(self._search, problem=replace(self._search.problem, assume=known))
 
     def _draw_from(self, seed: int | None) -> None:
         self._entropy = np.random.SeedSequence(seed)

@@ -431,6 +431,28 @@ class StudyBelief:
             )
         return found
 
+    @with_own_settings
+    def certificate(self, params: Mapping[str, Any], unit: str = "") -> str:
+        """What is proved of a configuration under the assumptions of `SurefootSampler.assume`.
+
+        Args:
+            params: Values by parameter name.
+            unit: Unit of the values.
+
+        Returns:
+            A bound of its mean or risk, and of how far it is from the best, in words.
+
+        Raises:
+            InvalidInput: If nothing was assumed or can be proved, or the configuration is not in
+                the search space.
+        """
+        if self._branches:
+            raise InvalidInput("there is no certificate: the search space is conditional.")
+        found, unit = self.belief.certificate(design=self._points([params])[0]), unit and f" {unit}"
+        bound = float(self._units.inverse(torch.tensor(found.lower)))
+        side = "least" if self.is_maximised else "most"
+        return found.text(f"its {found.risk or 'mean'} is at {side} {bound:.4g}{unit}", unit)
+
     def preference(self, one: StudyRecommendation) -> tuple[float, float]:
         """Key that orders configurations: feasibility, then the predicted value.
 

@@ -31,7 +31,7 @@ from surefoot.tune.comparison.comparison_file import (
 )
 from surefoot.tune.comparison.measured_limits import measured_limits
 from surefoot.tune.comparison.named_settings import NamedSetting, first_setting, named_settings
-from surefoot.tune.comparison.paired_test import PairedTest, least_pairs
+from surefoot.tune.comparison.paired_test import PairedTest, least_pairs, medians_text
 from surefoot.tune.definition.constraint_text import beyond_text
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.display import console_of, objectives_text, show
@@ -145,6 +145,16 @@ class Comparing:
             objective=first,
             further=further,
             warning=self.warning,
+            medians=self._medians(pairs),
+        )
+
+    def _medians(self, pairs: Runs) -> str:
+        """The medians in a sentence, where no run has failed or ended early."""
+        runs = (run for pair in pairs for run in pair.values())
+        whole = all(isinstance(run, Measurement) and not run.ended_early for run in runs)
+        a, b = pair_values(pairs if whole else [], self.minimize).values.T
+        return medians_text(
+            ("the median of B", b), ("that of A", a), self.minimize, self._unit, self.confidence
         )
 
     @property
@@ -328,7 +338,8 @@ def measured_verdict(study_file: StudyFile, best: dict[str, Any]) -> str:
     return (
         f"Measured against the defaults in {result.pairs} pair{'s' * (result.pairs != 1)} by "
         f"`surefoot compare`: {verdict} ({100 * VERDICT:g} % confidence){size}.{limits}"
-    )
+        f" {result.medians}"
+    ).rstrip()
 
 
 def measure_pairs(

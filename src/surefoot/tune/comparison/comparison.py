@@ -73,6 +73,8 @@ class Comparison:
         further: The comparisons of the other objectives by name.
         on_different_workers: Pairs whose two runs named different workers.
         warning: What the difference may be of beside the choice; empty if nothing.
+        medians: The median of B, and how much better it is than that of A, in a sentence; empty
+            while there are too few runs, and where some failed or ended early.
     """
 
     a: dict[str, Any]
@@ -97,6 +99,7 @@ class Comparison:
     further: Mapping[str, Comparison] = field(default_factory=dict)
     on_different_workers: int = 0
     warning: str = ""
+    medians: str = ""
 
     @property
     def broken(self) -> tuple[str, ...]:
@@ -163,6 +166,7 @@ class Comparison:
             f"{verdict}: {counts}.",
             f"Probability that B {better_text(self.limits)}: {self.probability:.3g}.",
             f"B minus A: {', or '.join(self.sizes)}." if self.sizes else "",
+            self.medians,
             f"Failed runs: A {self.failures_a}, B {self.failures_b}." if failed else "",
             self._outliers(),
             *(["Limits:", *(f"  {one.text()}" for one in self.limits)] if self.limits else []),

@@ -48,6 +48,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot._internal import checks
+from surefoot.tune.estimate_text import measured_text
 from surefoot.types import InvalidInput
 
 Floats = NDArray[np.float64]
@@ -145,6 +146,77 @@ def sign_test(above: int, below: int, confidence: float = 0.95) -> int:
     both = counts @ np.log1p(np.stack([FRACTIONS, -FRACTIONS]))
     positive, negative = logsumexp(both, axis=1) - np.log(NODES) >= threshold
     return int(positive) - int(negative)
+
+
+def median_interval(values: Floats, confidence: float = 0.95) -> tuple[float, float]:
+    """Confidence sequence of the median of one series: the values that `sign_test` does not reject.
+
+    It is exact at any number of values, whichever comes when, if each has this median given all
+    that came before. Above a number below the median are at least half of the values; so it is
+    rejected where few enough are at most it.
+
+    Args:
+        values: Values (n,), infinite ones included.
+        confidence: One minus the probability that some interval does not contain the median.
+
+    Returns:
+        Both ends, which are values; infinite while there are too few.
+
+    Example:
+        >>> median_interval(np.arange(6.0)), median_interval(np.arange(20.0))
+        ((-inf, inf), (3.0, 16.0))
+    """
+    ordered, number = np.sort(values), len(values)
+    most = sum(sign_test(number - n, n, confidence) > 0 for n in range(number // 2 + 1))
+    if not most:
+        return -np.inf, np.inf
+    return float(ordered[most - 1]), float(ordered[-most])
+
+
+def medians_text(
+    one: tuple[str, Floats],
+    other: tuple[str, Floats],
+    minimize: bool,
+    unit: str,
+    confidence: float = 0.95,
+    number: int = 2,
+) -> str:
+    """The median of a series, and how much better it is than that of another, in a sentence.
+
+    Args:
+        one: Name of the median, and the values (n,) of the series.
+        other: Those of the other series.
+        minimize: Whether smaller values are better.
+        unit: Unit of the values.
+        confidence: One minus the probability that any sentence of any of the series is ever false.
+        number: Number of series that it may be of, the other one included: more than two where the
+            one was chosen by them.
+
+    Returns:
+        The sentence, with what is assumed; empty while there are too few values.
+
+    Example:
+        >>> values = 10.0 + 0.1 * np.arange(20)
+        >>> medians_text(("its median", values), ("that of A", 2.0 * values), True, "ms")
+        'Its median is between 10.2 and 11.7 ms, at least 42.6 % below that of A, at 95 % ...'
+    """
+    each, sign = 1.0 - (1.0 - confidence) / number, 1.0 if minimize else -1.0
+    ends, further = (np.array(median_interval(values, each)) for _, values in (one, other))
+    if not np.isfinite(ends).all():
+        return ""
+    far, unit = (sign * further).min(), f" {unit}" if unit else ""
+    gain = far - (sign * ends).max()  # minus infinity while the other has too few values
+    share = np.floor(1000.0 * gain / abs(far)) / 10.0 if min(*ends, *further) > 0.0 else 0.0
+    better = (
+        f", at least {f'{share:g} %' if share > 0.0 else f'{gain:.3g}{unit}'} "
+        f"{'below' if minimize else 'above'} {other[0]}"
+    )
+    return (
+        f"{one[0][0].upper()}{one[0][1:]} is between {measured_text(ends[0])} and "
+        f"{measured_text(ends[1])}{unit}{better if gain > 0.0 else ''}, at "
+        f"{100 * confidence:g} % confidence, if runs of a configuration have one median whatever "
+        "came before; nothing else is assumed of their noise."
+    )
 
 
 def precisions(errors: Floats) -> Floats:

@@ -6,6 +6,7 @@ import itertools
 import keyword
 import re
 from collections.abc import Iterator
+from dataclasses import fields
 from functools import cached_property
 from typing import Any, Self
 
@@ -39,11 +40,12 @@ from surefoot.tune.definition.schemes import (
 )
 from surefoot.tune.definition.section import InvalidKey, Section
 from surefoot.tune.plain_text import shown
+from surefoot.types import Assumptions, InvalidInput
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _TABLES = (
     *("environment", "fidelity", "objectives", "risk", "constraints"),
-    *("confirm", "repeats", "stop", "prior"),
+    *("confirm", "repeats", "stop", "prior", "assume"),
 )
 _KEYS = {  # of the options that may not go together
     **{name: (name,) for name in _TABLES},
@@ -59,6 +61,7 @@ _LINES = {  # tables that say nothing without a line
     "objectives": "objective",
     "constraints": "constraint",
     "require": "rule",
+    "assume": "assumption",
 }
 
 
@@ -107,6 +110,9 @@ class Contents(Section):
     stop: StopSection | None = Field(
         default=None, description="a table [stop] with gain and confidence"
     )
+    assume: dict[str, float | list[float]] = Field(
+        default_factory=dict, description="a table [assume] with norm, lengthscale and noise"
+    )
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -117,7 +123,7 @@ class Contents(Section):
         self._check_objectives()
         self._check_defaults(self._checked_space())
         self._check_scheme()
-        scheme = self.scheme
+        scheme, _ = self.scheme, self.assumed
         variables, given, table = scheme.variables, scheme.given, scheme.home
         for name in self.parameters:
             self._check_name(f"parameters.{name}", name)
@@ -167,6 +173,16 @@ class Contents(Section):
         if self.environment is not None and self.risk is not None:
             return over_environment(direction, self.environment, self.risk)
         return Scheme(direction)
+
+    @cached_property
+    def assumed(self) -> Assumptions | None:
+        """What certificates rest on."""
+        try:
+            return Assumptions(**self.assume) if self.assume else None  # type: ignore[arg-type]
+        except (InvalidInput, TypeError) as error:
+            said = str(error).removeprefix("Assumptions.__init__() ")
+            keys = ", ".join(one.name for one in fields(Assumptions))
+            raise InvalidKey("assume", f"{said} (its keys are {keys})") from None
 
     @property
     def _options(self) -> dict[str, tuple[str, Any]]:

@@ -130,9 +130,11 @@ def _of_others(state: StudyState) -> dict[str, StudyBelief]:
     model = state.belief
     declared: dict[str, Outcome] = {**model.declared, **state.study_file.constraints}
     return {
-        name: replace(model, belief=model.belief.of_outcome(name, goal_of(one)), branches=list)
+        name: replace(
+            model, belief=model.belief.of(outcome=name, units=goal_of(one)), branches=list
+        )
         for name, one in declared.items()
-        if name in model.belief.outcomes
+        if name in model.belief.constraints.outcomes
     }
 
 

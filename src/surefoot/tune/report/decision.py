@@ -8,12 +8,13 @@ from dataclasses import replace
 from statistics import median
 from typing import Any
 
-from scipy.stats import quantile_test
+import numpy as np
 
 from surefoot.integrations.optuna import StudyBelief
 from surefoot.tune.comparison.compare import recorded_comparison
 from surefoot.tune.comparison.comparison import Comparison, limits_text
 from surefoot.tune.comparison.comparison_file import Runs
+from surefoot.tune.comparison.paired_test import median_interval
 from surefoot.tune.definition.constraint_text import describe, limit_words, probability_text
 from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement
 from surefoot.tune.plain_text import escaped
@@ -142,12 +143,9 @@ def _measured(runs: Runs, side: str, key: str, limit: Constraint | None) -> Esti
 
 
 def _median(values: Sequence[float]) -> tuple[float, float, float]:
-    """Median and its interval by order statistics; the range where there are too few."""
-    test = quantile_test(values, p=0.5)
-    ends = test.confidence_interval(confidence_level=0.95)
-    lower = min(values) if ends.low != ends.low else float(ends.low)
-    upper = max(values) if ends.high != ends.high else float(ends.high)
-    return median(values), lower, upper
+    """Median and its confidence sequence; the range where there are too few."""
+    lower, upper = median_interval(np.asarray(values))
+    return median(values), max(lower, min(values)), min(upper, max(values))
 
 
 def _advice(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from optuna.trial import FrozenTrial, TrialState
 
+from surefoot.tune.comparison.paired_test import medians_text
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.study.trial_attributes import is_interrupted, is_round
 
@@ -102,6 +103,35 @@ class ConfirmStage:
             return other
         return best
 
+    def statement(self, params: dict[str, Any]) -> str:
+        """The median of a candidate by its runs in the stage, against the defaults, in a sentence.
+
+        It is true with probability 0.95 for whichever candidate is asked about, since the runs of
+        the stage come after all have been chosen. Empty while there are too few, and where runs
+        may end early.
+        """
+        study_file, defaults = self.study_file, self.study_file.defaults
+        if study_file.objective.race:
+            return ""
+        return medians_text(
+            ("its median in the confirm stage", self._values(params)),
+            ("that of the defaults", self._values(None if params == defaults else defaults)),
+            study_file.study.direction == "minimize",
+            study_file.units.value,
+            number=len(self.candidates),
+        )
+
+    def _values(self, params: dict[str, Any] | None) -> np.ndarray:
+        """The finished runs (n,) of a candidate; those that failed are infinite."""
+        worst = np.inf if self.study_file.study.direction == "minimize" else -np.inf
+        return np.array(
+            [
+                worst if t.value is None else t.value
+                for t in self._runs(params)
+                if t.state.is_finished()
+            ]
+        )
+
     def _assessed(self, model: StudyBelief) -> dict[int, StudyRecommendation]:
         """Predictions for the candidates that neither fail nor are unstable, or for all."""
         working = [
@@ -130,7 +160,7 @@ class ConfirmStage:
             or not model.is_worse(self.candidates[index], self.candidates[best])
         ]
 
-    def _runs(self, params: dict[str, Any]) -> list[FrozenTrial]:
+    def _runs(self, params: dict[str, Any] | None) -> list[FrozenTrial]:
         return [trial for trial in self.trials if trial.params == params]
 
     def _fails(self, params: dict[str, Any]) -> bool:

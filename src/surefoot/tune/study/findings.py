@@ -21,6 +21,7 @@ from surefoot.tune.definition.constraint_text import (
 from surefoot.tune.definition.schema import RiskDescription
 from surefoot.tune.estimate_text import estimate_text, estimate_texts, quantity, setting_text
 from surefoot.tune.plain_text import listed
+from surefoot.tune.study.confirm_stage import ConfirmStage
 from surefoot.tune.study.effects_text import effect_lines
 from surefoot.tune.study.failures import failure_lines
 from surefoot.tune.study.front_text import StudyFront
@@ -28,7 +29,7 @@ from surefoot.tune.study.model_checks import contradictions
 from surefoot.tune.study.opened_study import OpenedStudy
 from surefoot.tune.study.state import StudyState
 from surefoot.tune.study.trial_attributes import IMPORTED
-from surefoot.types import NotReady
+from surefoot.types import InvalidInput, NotReady
 
 if TYPE_CHECKING:
     from surefoot.integrations.optuna import PredictedConstraint, StudyRecommendation
@@ -212,6 +213,25 @@ class Findings:
         return [count for count in (measured // 2, 3 * measured // 4) if count > imported]
 
     @cached_property
+    def statements(self) -> tuple[str, ...]:
+        """What is known of the recommendation beside the model, a sentence each.
+
+        It is what follows from the runs of the confirm stage alone, and what is proved under the
+        assumptions of the study file, or why nothing is.
+        """
+        if (best := self.recommended) is None:
+            return ()
+        study_file, stage = self.state.study_file, ConfirmStage.current(self.state)
+        found = ["" if stage is None else stage.statement(best.params)]
+        if study_file.contents.assumed is not None:
+            try:
+                certificate = self.state.belief.certificate(best.params, study_file.units.value)
+                found.append(f"Proved: {certificate}.")
+            except InvalidInput as error:
+                found.append(f"{str(error)[0].upper()}{str(error)[1:]}")
+        return tuple(filter(None, found))
+
+    @cached_property
     def effects(self) -> tuple[str, ...]:
         """Effects of worker and time, a sentence each; all predictions are without them."""
         return () if self.recommended is None else effect_lines(self.state)
@@ -240,6 +260,7 @@ class Findings:
             *(f"  {n} = {units.of(n, one, setting_text(one))}" for n, one in best.params.items()),
             *constraint_lines(best, self.constraints, self.together, units.reported),
             *filter(None, [meaning, verdict, self._against(best, verdict)]),
+            *self.statements,
             *([] if self.front is None else self.front.lines),
             *self.effects,
             *self.failures,
@@ -318,7 +339,7 @@ class Findings:
             doubtful = {"doubtful": constraints_as_json(against.doubtful)} if limited else {}
             named = ("params", "value", "change", "lower", "upper")
             content["defaults"] = {name: getattr(against, name) for name in named} | doubtful
-        for name in ("warnings", "effects", "failures"):
+        for name in ("statements", "warnings", "effects", "failures"):
             content[name] = list(getattr(self, name))
         if limited:
             content |= {

@@ -1,0 +1,110 @@
+"""`[assume]` in a study file: the sentence that is proved, or why nothing is."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from optuna.trial import TrialState
+
+import surefoot as sf
+from surefoot.tune import open_study, summarise
+from surefoot.tune.definition.study_file import StudyFile, StudyFileError
+from surefoot.tune.report import write_report
+from surefoot.tune.study.opened_study import OpenedStudy, create_study
+
+ASSUME = "[assume]\nnorm = 4\nlengthscale = [0.3, 0.6]\nnoise = 0.2\ncenter = 60\n"
+TEXT = """
+study = {{ name = "s", direction = "{direction}", rounds = 40, initial = 40 }}
+objective = {{ unit = "ms" }}
+parameters = {{ x = {{ type = "float", low = 0, high = 10 }} }}
+{assume}
+"""
+ERRORS = (0.01 * np.random.default_rng(0).standard_normal(40)).tolist()
+SIGNS = {"minimize": 1.0, "maximize": -1.0}
+
+
+def told(
+    folder: Path, direction: str = "minimize", assume: str = ASSUME, failed: int = 0
+) -> OpenedStudy:
+    """Values 60 + (x / 10 - 0.3)^2, whose best one is known, with the sign of the direction."""
+    (path := folder / "s.toml").write_text(TEXT.format(direction=direction, assume=assume))
+    opened = create_study(StudyFile.load(path))
+    for row in range(40):
+        opened.study.enqueue_trial({"x": 0.5 * (row % 20)})
+        trial = opened.study.ask(opened.study_file.distributions)
+        value = 60.0 + SIGNS[direction] * (trial.params["x"] / 10.0 - 0.3) ** 2
+        if row < failed:
+            opened.study.tell(trial, state=TrialState.FAIL)
+        else:
+            opened.study.tell(trial, value + ERRORS[row])
+    return open_study(path)
+
+
+def expected(direction: str) -> sf.beliefs.Belief:
+    """The belief of the same rewards, which are maximised."""
+    known = sf.Assumptions(norm=4.0, lengthscale=[0.3, 0.6], noise=0.2)
+    problem = sf.Problem(sf.Box([0.0], [1.0]), assume=known)
+    optimizer = sf.Optimizer(problem, sf.algorithms.robust(problem), seed=0)
+    x = [0.05 * (row % 20) for row in range(40)]
+    y = [-((one - 0.3) ** 2) - SIGNS[direction] * ERRORS[row] for row, one in enumerate(x)]
+    optimizer.tell_all([[one] for one in x], y)
+    return optimizer.belief()
+
+
+@pytest.mark.parametrize("direction", SIGNS)
+def test_it_is_in_the_units_and_the_direction_of_the_study(tmp_path: Path, direction: str) -> None:
+    opened = told(tmp_path, direction)
+    findings = summarise(opened)
+    (text,) = findings.statements
+    x = findings.recommended.params["x"] / 10.0
+    found = expected(direction).certificate(design=[x])
+    bound = 60.0 - SIGNS[direction] * found.lower
+    side = "most" if direction == "minimize" else "least"
+    assert text.startswith(f"Proved: its mean is at {side} {bound:.4g} ms and within ")
+    assert f"within {found.within:.3g} ms of the best, with probability 0.95, if " in text
+    assert "the noise is 0.2-sub-Gaussian" in text
+    assert "f is the mean less 60 in these" in text
+    assert text in findings.lines()
+    assert findings.as_dict()["statements"] == [text]
+    json.dumps(findings.as_dict())
+
+
+@pytest.mark.slow
+def test_a_report_prints_it(tmp_path: Path) -> None:
+    opened = told(tmp_path)
+    (text,) = summarise(opened).statements
+    for name in ("s.md", "s.html"):
+        write_report(opened.study_file.path, tmp_path / name)
+        assert text[:60] in (tmp_path / name).read_text()
+
+
+def test_where_nothing_is_proved_it_says_why(tmp_path: Path) -> None:
+    (text,) = summarise(told(tmp_path, failed=1)).statements
+    assert text == "There is no certificate: measurements failed or there are constraints."
+
+
+def test_without_assumptions_nothing_is_said(tmp_path: Path) -> None:
+    assert summarise(told(tmp_path, assume="")).statements == ()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "named"),
+    [
+        ("noise = 0.2", "", "expected at least one lengthscale, and either"),
+        ("noise = 0.2", "noise = -1", "is -1.0, expected a finite number above 0"),
+        ("norm = 4", "", "missing 1 required positional argument: 'norm'"),
+        ("norm = 4", "norms = 4", "unexpected keyword argument 'norms'"),
+        ("norm = 4", "norm = [1, 2]", "`norm` is \\[1.0, 2.0\\], expected a finite number"),
+        ("[0.3, 0.6]", "[]", "expected at least one lengthscale"),
+        ("[0.3, 0.6]", '"a"', "lengthscale: got 'a'"),
+    ],
+)
+def test_what_cannot_be_assumed_is_refused_with_the_keys(
+    tmp_path: Path, old: str, new: str, named: str
+) -> None:
+    assert old in ASSUME
+    text = TEXT.format(direction="minimize", assume=ASSUME.replace(old, new))
+    (path := tmp_path / "s.toml").write_text(text)
+    with pytest.raises(StudyFileError, match=f"assume.*{named}"):
+        StudyFile.load(path)
