@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
+from surefoot._internal.brief import at_least, at_most
 from surefoot._internal.html import as_html, value_text
 
 if TYPE_CHECKING:
@@ -249,7 +250,7 @@ class Certificate:
 
     def __str__(self) -> str:
         name = " of ".join(filter(None, [self.risk, "f"]))
-        return self.text(f"{name} at {self.design.tolist()} is at least {self.lower:.3g}")
+        return self.text(f"{name} at {self.design.tolist()} is at least {at_least(self.lower)}")
 
     def text(self, bound: str, unit: str = "") -> str:
         """The certificate in words.
@@ -259,7 +260,7 @@ class Certificate:
             unit: Behind what the best is better by.
         """
         return (
-            f"{bound} and within {self.within:.3g}{unit} of the best, with probability "
+            f"{bound} and within {at_most(self.within)}{unit} of the best, with probability "
             f"{1.0 - self.delta:g}, if {', '.join(self.assumptions)}"
         )
 

@@ -8,6 +8,7 @@ import pytest
 from optuna.trial import TrialState
 
 import surefoot as sf
+from surefoot._internal.brief import at_least, at_most
 from surefoot.tune import open_study, summarise
 from surefoot.tune.definition.study_file import StudyFile, StudyFileError
 from surefoot.tune.report import write_report
@@ -60,9 +61,9 @@ def test_it_is_in_the_units_and_the_direction_of_the_study(tmp_path: Path, direc
     x = findings.recommended.params["x"] / 10.0
     found = expected(direction).certificate(design=[x])
     bound = 60.0 - SIGNS[direction] * found.lower
-    side = "most" if direction == "minimize" else "least"
-    assert text.startswith(f"Proved: its mean is at {side} {bound:.4g} ms and within ")
-    assert f"within {found.within:.3g} ms of the best, with probability 0.95, if " in text
+    side = f"most {at_most(bound)}" if direction == "minimize" else f"least {at_least(bound)}"
+    assert text.startswith(f"Proved: its mean is at {side} ms and within ")
+    assert f"within {at_most(found.within)} ms of the best, with probability 0.95, if " in text
     assert "the noise is 0.2-sub-Gaussian" in text
     assert "f is the mean less 60 in these" in text
     assert text in findings.lines()

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from surefoot._internal import checks
+from surefoot._internal.brief import at_least, at_most
 from surefoot._internal.estimands import Estimand
 from surefoot._internal.html import as_html
 from surefoot._internal.process_settings import with_own_settings
@@ -450,8 +451,8 @@ class StudyBelief:
             raise InvalidInput("there is no certificate: the search space is conditional.")
         found, unit = self.belief.certificate(design=self._points([params])[0]), unit and f" {unit}"
         bound = float(self._units.inverse(torch.tensor(found.lower)))
-        side = "least" if self.is_maximised else "most"
-        return found.text(f"its {found.risk or 'mean'} is at {side} {bound:.4g}{unit}", unit)
+        side = f"least {at_least(bound)}" if self.is_maximised else f"most {at_most(bound)}"
+        return found.text(f"its {found.risk or 'mean'} is at {side}{unit}", unit)
 
     def preference(self, one: StudyRecommendation) -> tuple[float, float]:
         """Key that orders configurations: feasibility, then the predicted value.
