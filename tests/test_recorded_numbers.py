@@ -16,6 +16,7 @@ RECORD = re.compile(r"\]\(([^)#]*(?:benchmarks|results|notes)/[^)#]*\.md)")
 SET = {
     "ask-tell.md": "0.4 ms",
     "cluster.md": "150 s",
+    "confirm.md": " ms",
     "constraints.md": "18.3 ms",
     "reliability.md": "10 s",
     "running.md": "10 s",

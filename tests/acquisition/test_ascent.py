@@ -10,7 +10,7 @@ from surefoot._internal import lbfgsb
 from surefoot.acquisition import Credible
 from surefoot.acquisition.ascent import ascend
 from surefoot.algorithms import robust_ucb
-from surefoot.beliefs import Belief
+from surefoot.beliefs import Candidates
 from surefoot.spaces import Box
 
 STARTS = torch.tensor([[0.05, 0.3, 0.9], [0.6, 0.8, 0.2], [1.0, 0.0, 0.5]], dtype=torch.float64)
@@ -82,8 +82,8 @@ def test_a_slope_that_is_not_a_number_ends_the_ascent_of_its_start():
 def test_a_score_may_integrate_over_the_hyperparameters():
     """The lower end of the credible interval, as a column: the design that is surely best."""
 
-    def surest(belief: Belief, generator: torch.Generator):
-        credible = Credible()(belief)
+    def surest(candidates: Candidates, generator: torch.Generator):
+        credible = candidates.of(Credible()(candidates.belief))
         return lambda x: credible.bounds(x).lower
 
     optimizer = robust_ucb(Box([0.0, 0.0], [1.0, 1.0]), policy=surest)

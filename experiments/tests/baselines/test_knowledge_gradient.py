@@ -139,7 +139,7 @@ def test_functions_after_a_measurement_are_those_of_a_model_fitted_anew(pending:
             pair = np.append(x[row], z[row])[None]
             mean, variance = dense(pair)
             deviation = np.sqrt(variance[0, 0] + SCALE**2 * RIDGE)
-            where = x[row] if design == 4 else belief.candidates.designs[design]
+            where = x[row] if design == 4 else belief.designs[design]
             points = belief.space.points(where[None], belief.space.environment.points)[0]
             for k, normal in enumerate(outcomes):
                 after = dense.told(pair, mean[0] + deviation * normal)
@@ -177,7 +177,7 @@ def test_the_value_is_that_of_brute_force(risk: Risk) -> None:
     for normal in [*normals, None]:
         after = dense if normal is None else dense.told(pair, mean[0] + deviation * normal)
         means = []
-        for where in [*belief.candidates.designs, x[0]][: 4 if normal is None else 5]:
+        for where in [*belief.designs, x[0]][: 4 if normal is None else 5]:
             points = belief.space.points(where[None], belief.space.environment.points)[0]
             functions = rng.multivariate_normal(*after(points.numpy()), 50_000, method="eigh")
             risks = risk(doubles(functions), weights)
