@@ -23,7 +23,7 @@ from surefoot.tune.measuring.quantity import Quantity
 from surefoot.tune.plain_text import shown, storable
 from surefoot.tune.study import trial_owner
 from surefoot.tune.study.location import NoStudy
-from surefoot.tune.study.opened_study import OpenedStudy, create_study, open_study
+from surefoot.tune.study.opened_study import OpenedStudy, create_study, initial_size, open_study
 from surefoot.tune.study.state import StudyState
 from surefoot.tune.study.trial_attributes import (
     ASKED,
@@ -507,7 +507,7 @@ def initial_design(study_file: StudyFile) -> list[dict[str, Any]]:
 
     space = study_file.space
     encoding = space.named.encoding
-    number = study_file.study.initial or initial_design_size(encoding.box)
+    number = initial_size(study_file) or initial_design_size(encoding.box)
     generator = torch.Generator().manual_seed(study_file.study.seed)
     return [
         space.restricted(encoding.decode(location.point))

@@ -18,6 +18,7 @@ from optuna.storages import BaseStorage
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
+from surefoot.algorithms._defaults import FEW_ROUNDS, initial_design_size
 from surefoot.integrations.optuna import SurefootSampler
 from surefoot.integrations.optuna.discarded import trials_of
 from surefoot.integrations.optuna.earlier_study import OlderStudy
@@ -297,6 +298,14 @@ def default_sampler(study_file: StudyFile) -> SurefootSampler:
     return _default_sampler(study_file, _older_study(study_file))
 
 
+def initial_size(study_file: StudyFile) -> int | None:
+    """Size of the initial design: what is asked for, or few where rounds are; else None."""
+    study, box = study_file.study, study_file.space.named.encoding.box
+    if study.initial or study_file.is_safe or study.rounds >= FEW_ROUNDS:
+        return study.initial
+    return initial_design_size(box, study.rounds)
+
+
 def _default_sampler(
     study_file: StudyFile,
     older: OlderStudy | None,
@@ -315,7 +324,7 @@ def _default_sampler(
     sampler = SurefootSampler(
         seed=seed,
         search_space=study_file.space.named,
-        initial=study_file.study.initial,
+        initial=initial_size(study_file),
         outcomes={**study_file.constraints, **study_file.scheme.further},
         log=log or study_file.objective.log,
         effects=study_file.objective.effects,
