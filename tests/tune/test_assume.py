@@ -108,3 +108,19 @@ def test_what_cannot_be_assumed_is_refused_with_the_keys(
     (path := tmp_path / "s.toml").write_text(text)
     with pytest.raises(StudyFileError, match=f"assume.*{named}"):
         StudyFile.load(path)
+
+
+def test_the_model_of_logarithms_assumes_nothing(tmp_path: Path) -> None:
+    """A study whose level drifts is compared with it, whatever is assumed of its values."""
+    opened = told(tmp_path)
+    trials = opened.state().trials
+    assert opened.belief_of_logarithms(trials).predict([{"x": 3.0}])[0] == pytest.approx(
+        60.0, abs=0.1
+    )
+    with pytest.raises(sf.InvalidInput, match="there is no certificate"):
+        opened.belief_of_logarithms(trials).certificate({"x": 3.0})
+
+
+def test_lengthscales_are_as_they_were_written(tmp_path: Path) -> None:
+    (text,) = summarise(told(tmp_path)).statements
+    assert "lengthscale 0.3 or MaternKernel with lengthscale 0.6" in text

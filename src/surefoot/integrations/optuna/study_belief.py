@@ -450,8 +450,11 @@ class StudyBelief:
             raise InvalidInput("there is no certificate: the search space is conditional.")
         found, unit = self.belief.certificate(design=self._points([params])[0]), unit and f" {unit}"
         bound = float(self._units.inverse(torch.tensor(found.lower)))
-        side = "least" if self.is_maximised else "most"
-        return found.text(f"its {found.risk or 'mean'} is at {side} {bound:.4g}{unit}", unit)
+        return found.text(
+            f"its {found.risk or 'mean'} is at {'least' if self.is_maximised else 'most'} "
+            f"{bound:.4g}{unit}",
+            unit,
+        )
 
     def preference(self, one: StudyRecommendation) -> tuple[float, float]:
         """Key that orders configurations: feasibility, then the predicted value.

@@ -206,8 +206,11 @@ def medians_text(
         return ""
     far, unit = (sign * further).min(), f" {unit}" if unit else ""
     gain = far - (sign * ends).max()  # minus infinity while the other has too few values
-    is_share = np.isfinite(far) and min(*ends, *further) > 0.0
-    share = np.floor(1000.0 * gain / abs(far)) / 10.0 if is_share else 0.0
+    share = (
+        np.floor(1000.0 * gain / abs(far)) / 10.0
+        if np.isfinite(far) and min(*ends, *further) > 0.0
+        else 0.0
+    )
     size = f"at least {f'{share:g} %' if share > 0.0 else f'{gain:.3g}{unit}'} "
     better = f", {size * bool(np.isfinite(far))}{'below' if minimize else 'above'} {other[0]}"
     return (
