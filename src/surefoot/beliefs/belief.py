@@ -258,8 +258,7 @@ class Belief:
         """
         belief, reported = self, self.reported
         if outcome is not None:
-            known = self.constraints.outcomes
-            other = known[checks.choice("outcome", outcome, *known)]
+            other = (known := self.constraints.outcomes)[checks.choice("outcome", outcome, *known)]
             belief = replace(self, outcome=other, band=other.band)
             reported = replace(reported, units=UNCHANGED, assumed=None)
         if risk is not None:
