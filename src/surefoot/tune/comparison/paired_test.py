@@ -212,8 +212,8 @@ def medians_text(
         if min(*ends, *further) > 0.0 and gain < np.inf
         else 0.0
     )
-    size = f"at least {f'{share:g} %' if share > 0.0 else f'{gain:.3g}{unit}'} " * (gain < np.inf)
-    better = f", {size}{'below' if minimize else 'above'} {other[0]}"
+    size = f"at least {f'{share:g} %' if share > 0.0 else f'{gain:.3g}{unit}'} "
+    better = f", {size if gain < np.inf else ''}{'below' if minimize else 'above'} {other[0]}"
     return (
         f"{one[0][0].upper()}{one[0][1:]} is between {measured_text(ends[0])} and "
         f"{measured_text(ends[1])}{unit}{better if gain > 0.0 else ''}, at "
