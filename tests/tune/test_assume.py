@@ -4,10 +4,12 @@ import json
 from pathlib import Path
 
 import numpy as np
+import optuna
 import pytest
 from optuna.trial import TrialState
 
 import surefoot as sf
+from surefoot.integrations.optuna import SurefootSampler
 from surefoot.tune import open_study, summarise
 from surefoot.tune.definition.study_file import StudyFile, StudyFileError
 from surefoot.tune.report import write_report
@@ -124,3 +126,18 @@ def test_the_model_of_logarithms_assumes_nothing(tmp_path: Path) -> None:
 def test_lengthscales_are_as_they_were_written(tmp_path: Path) -> None:
     (text,) = summarise(told(tmp_path)).statements
     assert "lengthscale 0.3 or MaternKernel with lengthscale 0.6" in text
+
+
+def test_what_is_assumed_after_a_look_counts_from_then_on() -> None:
+    sampler = SurefootSampler(seed=0)
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(lambda trial: (trial.suggest_float("x", 0.0, 1.0) - 0.3) ** 2, n_trials=12)
+    known = sf.Assumptions(norm=2.0, lengthscale=0.5, noise=0.1)
+    for assumed in (known, None, known):
+        sampler.assume(assumed)
+        belief = sampler.belief(study)
+        if assumed is None:
+            with pytest.raises(sf.InvalidInput, match="there is no certificate"):
+                belief.certificate({"x": 0.3})
+        else:
+            assert belief.certificate({"x": 0.3}).startswith("its mean is at most")
