@@ -4,11 +4,13 @@ import json
 from pathlib import Path
 
 import numpy as np
+import optuna
 import pytest
 from optuna.trial import TrialState
 
 import surefoot as sf
 from surefoot._internal.brief import at_least, at_most
+from surefoot.integrations.optuna import SurefootSampler
 from surefoot.tune import open_study, summarise
 from surefoot.tune.definition.study_file import StudyFile, StudyFileError
 from surefoot.tune.report import write_report
@@ -109,3 +111,34 @@ def test_what_cannot_be_assumed_is_refused_with_the_keys(
     (path := tmp_path / "s.toml").write_text(text)
     with pytest.raises(StudyFileError, match=f"assume.*{named}"):
         StudyFile.load(path)
+
+
+def test_the_model_of_logarithms_assumes_nothing(tmp_path: Path) -> None:
+    """A study whose level drifts is compared with it, whatever is assumed of its values."""
+    opened = told(tmp_path)
+    trials = opened.state().trials
+    assert opened.belief_of_logarithms(trials).predict([{"x": 3.0}])[0] == pytest.approx(
+        60.0, abs=0.1
+    )
+    with pytest.raises(sf.InvalidInput, match="there is no certificate"):
+        opened.belief_of_logarithms(trials).certificate({"x": 3.0})
+
+
+def test_lengthscales_are_as_they_were_written(tmp_path: Path) -> None:
+    (text,) = summarise(told(tmp_path)).statements
+    assert "lengthscale 0.3 or MaternKernel with lengthscale 0.6" in text
+
+
+def test_what_is_assumed_after_a_look_counts_from_then_on() -> None:
+    sampler = SurefootSampler(seed=0)
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(lambda trial: (trial.suggest_float("x", 0.0, 1.0) - 0.3) ** 2, n_trials=12)
+    known = sf.Assumptions(norm=2.0, lengthscale=0.5, noise=0.1)
+    for assumed in (known, None, known):
+        sampler.assume(assumed)
+        belief = sampler.belief(study)
+        if assumed is None:
+            with pytest.raises(sf.InvalidInput, match="there is no certificate"):
+                belief.certificate({"x": 0.3})
+        else:
+            assert belief.certificate({"x": 0.3}).startswith("its mean is at most")

@@ -198,3 +198,13 @@ def test_a_comparison_says_nothing_of_medians_where(comparing: Comparing, wrong:
     found = comparing.result(pairs)
     assert found.medians == ""
     assert not any("median" in line for line in found.lines())
+
+
+@pytest.mark.parametrize("minimize", [True, False])
+def test_beside_a_median_that_is_a_failure_no_size_is_said(minimize: bool) -> None:
+    values, sign = 10.0 + 0.1 * np.arange(20), 1.0 if minimize else -1.0
+    failed = np.full(20, sign * np.inf)
+    said = medians_text(("its median", values), ("that of the defaults", failed), minimize, "ms")
+    side = "below" if minimize else "above"
+    assert f"and 11.7 ms, {side} that of the defaults, at 95 %" in said
+    assert "inf" not in said

@@ -196,7 +196,7 @@ def coordinates(name: str, values: Tensor) -> Tensor:
 def choice(name: str, value: object, *options: str) -> str:
     """The value, if it is one of a few words."""
     if not isinstance(value, str) or value not in options:
-        *first, last = map(repr, options)
+        *first, last = [*map(repr, options)] or ["nothing: there is none"]
         words = f"{', '.join(first)} or {last}" if first else last
         raise InvalidInput(f"`{name}` is {shown(value)}, expected {words}.")
     return value

@@ -79,8 +79,9 @@ class GainPerCost:
         space: Joint = belief.space  # type: ignore[assignment]
         with torch.no_grad():
             points = space.points(x.unsqueeze(0), belief.candidates.z)[0]
-            covariance = belief.outcome.integrated.components(points).covariance
-            covariance = covariance.reshape(-1, len(points), len(points))
+            covariance = belief.outcome.integrated.components(points).covariance.reshape(
+                -1, len(points), len(points)
+            )
             noise = belief.outcome.fitted.noise * belief.posterior.scale**2
             own = covariance.diagonal(dim1=-2, dim2=-1) + noise
             gains = (covariance[..., -1].square() / own).mean(0).cpu()

@@ -24,7 +24,7 @@ from surefoot.beliefs.failure import NO_FAILURES, FailureBelief
 from surefoot.beliefs.predictions import AS_MODELLED, Predictions, Reported
 from surefoot.estimators.student_t import OUTLIER_WEIGHT
 from surefoot.regression.posterior import Posterior
-from surefoot.regression.transforms import Chain
+from surefoot.regression.transforms import UNCHANGED, Chain
 from surefoot.risks.on_space import on_space
 from surefoot.risks.risk import Risk
 from surefoot.spaces import Arms, Box, Joint
@@ -246,18 +246,21 @@ class Belief:
 
         Args:
             outcome: Name of an outcome that was measured, as a goal that is maximised: of a
-                constraint the margin to its limit.
+                constraint the margin to its limit. Units and assumptions are not those of the
+                objective.
             risk: Another risk, on a `Joint` space.
             estimand: What is reported: "location", "median" or "mean".
             units: Transformation from the units to report in to reward units.
 
         Raises:
-            InvalidInput: If `risk` is given without an environment, or there is no such estimand.
+            InvalidInput: If `risk` is given without an environment, there is no such estimand, or
+                the outcome was not measured.
         """
         belief, reported = self, self.reported
         if outcome is not None:
-            other = self.constraints.outcomes[outcome]
+            other = (known := self.constraints.outcomes)[checks.choice("outcome", outcome, *known)]
             belief = replace(self, outcome=other, band=other.band)
+            reported = replace(reported, units=UNCHANGED, assumed=None)
         if risk is not None:
             belief = replace(belief, risk=on_space(self.space, risk))
         if units is not None:

@@ -122,13 +122,12 @@ def certificate(belief: Belief, delta: float | None, design: Tensor | None) -> C
             x = torch.cat([filling.to(designs), designs, given.to(designs)])
         ends = [one.candidates.risks(x)[1:] for one in proved]  # of each lengthscale
         lower = torch.stack([low for low, _ in ends]).amin(0)
-        given_arm = None if design is None else space.locate(design).arm
-        row = int(lower.argmax()) if design is None else len(x) - 1
-        row = row if given_arm is None else given_arm
+        arm = int(lower.argmax()) if design is None else space.locate(design).arm
+        row = len(x) - 1 if arm is None else arm
         within = [_within(one, *each, x, row) for one, each in zip(proved, ends, strict=True)]
     theorem: Any = proved[0].outcome.model.theorem
-    kernels_named = map(_named, (outcome.fitted.kernel for outcome in outcomes))
-    assumptions = [*theorem.assumptions, f"that kernel is {' or '.join(kernels_named)}"]
+    named = " or ".join(_named(one.fitted.kernel) for one in outcomes)
+    assumptions = [*theorem.assumptions, f"that kernel is {named}"]
     if known is not None and known.center:
         assumptions.append(f"f is the mean less {known.center:g} in these")
     if not isinstance(space, Arms):
@@ -175,7 +174,8 @@ def _named(kernel: Any) -> str:
     """Names and lengthscales of the parts of a kernel."""
     parts = [part for part in kernel.modules() if hasattr(part, "has_lengthscale")]
     lengths = [getattr(part, "lengthscale", None) for part in parts]
-    return " of ".join(
-        type(part).__name__ + ("" if length is None else f" with lengthscale {length.tolist()}")
-        for part, length in zip(parts, lengths, strict=True)
+    shown = (
+        "" if one is None else " with lengthscale " + ", ".join(map("{:.4g}".format, one.flatten()))
+        for one in lengths
     )
+    return " of ".join(type(part).__name__ + one for part, one in zip(parts, shown, strict=True))

@@ -371,8 +371,8 @@ class ConstraintBeliefs:
 
     def log_prospect(self, points: Tensor) -> Tensor:
         """Logarithm (n,) of the prospect that all constraints hold at inputs (n, d)."""
-        logs = [one.log_prospect(points) for one in self.beliefs.values()]
-        return torch.stack(logs).sum(0)
+        logs = (one.log_prospect(points) for one in self.beliefs.values())
+        return sum(logs, points.new_zeros(len(points)))
 
     def shortfall(self, points: Tensor) -> Tensor:
         """How far the means are beyond their limits (n,), all constraints together."""

@@ -19,6 +19,7 @@ from surefoot.hyperparameters import HyperparameterFit
 from surefoot.regression.noise import Noise
 from surefoot.regression.posterior import Posterior, Predictive
 from surefoot.regression.transforms import Chain
+from surefoot.spaces.listed_designs import Designs, located_designs
 from surefoot.widths import Progress
 
 if TYPE_CHECKING:
@@ -210,10 +211,25 @@ class OutcomeBelief:
         with one_blas_thread():
             return self.uncertainty.cross_validation()
 
-    def bias_near(self, points: Tensor) -> Tensor:
-        """How much larger rewards near points (n, d) are than predicted, in standard errors."""
+    def bias_near(self, points: Designs) -> Tensor:
+        """How much larger rewards near points are than the others predict.
+
+        Beyond two or three an interval there is too low, as where the function has a maximum that
+        is too narrow for the lengthscales of the model; below minus two or three it is too high.
+
+        Args:
+            points: Designs (n, dx); on a `Joint` space inputs (n, dx + dz) of the model.
+
+        Returns:
+            Differences (n,) in standard errors, of the eight nearest rewards each; 0 for fewer than
+            30 rewards, and for hyperparameters that are known.
+
+        Raises:
+            InvalidInput: If the space has no such points.
+        """
+        inputs = located_designs(self.model.space, points, "points")
         with one_blas_thread():
-            return self.uncertainty.bias_near(points).to(points)
+            return self.uncertainty.bias_near(inputs).to(inputs)
 
     @cached_property
     def at_reference(self) -> Observations:

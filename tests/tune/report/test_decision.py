@@ -12,9 +12,9 @@ from surefoot.tune import StudyFile, open_study
 from surefoot.tune.comparison.compare import Comparing, _identity
 from surefoot.tune.comparison.comparison_file import comparison_record
 from surefoot.tune.comparison.named_settings import NamedSetting
-from surefoot.tune.measuring.measurement import Failure
+from surefoot.tune.measuring.measurement import VALUE, Failure
 from surefoot.tune.report.collect import collect
-from surefoot.tune.report.decision import _median
+from surefoot.tune.report.decision import _measured
 from surefoot.tune.report.figures import limited, measurements, paired, slice_figure
 from surefoot.tune.report.page import page, summary
 from surefoot.tune.study.findings import Findings
@@ -138,16 +138,33 @@ def test_a_damaged_file_of_comparisons_is_said(tmp_path: Path) -> None:
     assert "line 1 is not one of a comparison" in page(report)
 
 
-@pytest.mark.parametrize("number", [1, 2, 5, 6, 30])
+@pytest.mark.parametrize("number", [1, 2, 6, 7, 30])
 def test_the_interval_of_a_median_covers_it(number: int) -> None:
     """At least 95 % of the samples, or the whole range where no interval has that."""
     rng, inside = random.Random(number), 0
     for _ in range(2000):
-        middle, lower, upper = _median([rng.gauss(0.0, 1.0) for _ in range(number)])
-        assert lower <= middle <= upper
-        inside += lower <= 0.0 <= upper
-    least = 0.95 if number >= 6 else 1.0 - 0.5 ** (number - 1)
+        values = (measurement(rng.gauss(0.0, 1.0), 0.1) for _ in range(number))
+        found = _measured([{"a": one, "b": one} for one in values], "a", VALUE, None)
+        assert found.interval.lower <= found.interval.mean <= found.interval.upper
+        assert found.few is (number < 7)
+        inside += found.interval.lower <= 0.0 <= found.interval.upper
+    least = 1.0 - 0.5 ** (number - 1) if found.few else 0.95
     assert inside / 2000 > least - 0.03
+
+
+@pytest.mark.parametrize(("pairs", "few"), [(6, True), (7, False)])
+def test_too_few_pairs_have_a_range_and_no_confidence(
+    tmp_path: Path, pairs: int, few: bool
+) -> None:
+    path = study(tmp_path)
+    compared(path, 22.7, 40.0, 95.0, pairs=pairs)
+    report = collect(open_study(path).state())
+    text, short = page(report), summary(report)
+    assert (f"(range of {pairs} runs, too few for an interval)" in text) is few
+    assert (f"% confidence, median of {pairs} runs" in text) is not few
+    for said in (text, short):
+        assert (f"measured, range of {pairs} runs" in said) is few
+    assert bool(report.decision.rows[0].contradictions) is not few
 
 
 def test_each_limit_is_drawn_and_what_is_beyond_it_is_open(tmp_path: Path) -> None:

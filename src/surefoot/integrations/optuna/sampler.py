@@ -259,7 +259,10 @@ class SurefootSampler(BaseSampler):
         Raises:
             InvalidInput: If they do not go together with an argument of the sampler.
         """
-        self._search = replace(self._search, problem=replace(self._search.problem, assume=known))
+        self._search, self._tracker = (
+            replace(self._search, problem=replace(self._search.problem, assume=known)),
+            None,  # what was read has other assumptions
+        )
 
     def _draw_from(self, seed: int | None) -> None:
         self._entropy = np.random.SeedSequence(seed)

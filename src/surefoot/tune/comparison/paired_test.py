@@ -206,11 +206,14 @@ def medians_text(
         return ""
     far, unit = (sign * further).min(), f" {unit}" if unit else ""
     gain = far - (sign * ends).max()  # minus infinity while the other has too few values
-    share = np.floor(1000.0 * gain / abs(far)) / 10.0 if min(*ends, *further) > 0.0 else 0.0
-    better = (
-        f", at least {f'{share:g} %' if share > 0.0 else f'{gain:.3g}{unit}'} "
-        f"{'below' if minimize else 'above'} {other[0]}"
+    # Beside a median that is infinite, as of runs that have failed, there is no size to say.
+    share = (
+        np.floor(1000.0 * gain / abs(far)) / 10.0
+        if min(*ends, *further) > 0.0 and gain < np.inf
+        else 0.0
     )
+    size = f"at least {f'{share:g} %' if share > 0.0 else f'{gain:.3g}{unit}'} "
+    better = f", {size if gain < np.inf else ''}{'below' if minimize else 'above'} {other[0]}"
     return (
         f"{one[0][0].upper()}{one[0][1:]} is between {measured_text(ends[0])} and "
         f"{measured_text(ends[1])}{unit}{better if gain > 0.0 else ''}, at "

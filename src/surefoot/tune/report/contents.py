@@ -33,11 +33,13 @@ class Estimate:
         interval: Its value with a 95 % interval.
         runs: Runs of `surefoot compare` that measured it, 0 where it is predicted.
         limit: How far its limit is kept: the probability, or the number of runs; empty without one.
+        few: Whether the runs are too few for such an interval, in place of which is their range.
     """
 
     interval: Interval
     runs: int = 0
     limit: str = ""
+    few: bool = False
 
 
 @dataclass(frozen=True)

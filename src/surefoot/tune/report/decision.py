@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from statistics import median
 from typing import Any
@@ -107,7 +107,9 @@ def _row(
         f"{interval_text(found.interval)}, predicted {interval_text(predicted[side].interval)}. "
         "The system is another than during the search, or the model is wrong there."
         for side, found in measured.items()
-        if found is not None and found.interval.is_apart_from(predicted[side].interval)
+        if found is not None
+        and not found.few
+        and found.interval.is_apart_from(predicted[side].interval)
     ]
     sides = (
         {side: _run(number, one, key, limits) for side, one in pair.items()}
@@ -128,7 +130,7 @@ def _run(
 
 
 def _measured(runs: Runs, side: str, key: str, limit: Constraint | None) -> Estimate | None:
-    """Median of the runs of one side, with its distribution-free 95 % interval."""
+    """Median of the runs of one side, with its confidence sequence; their range if too few."""
     found = (pair.get(side) for pair in runs if len(pair) == 2)
     values = [
         one.readings[key].value
@@ -137,15 +139,10 @@ def _measured(runs: Runs, side: str, key: str, limit: Constraint | None) -> Esti
     ]
     if not values:
         return None
-    middle, lower, upper = _median(values)
-    kept = "" if limit is None else f"{sum(limit.excess(v) <= 0.0 for v in values)} within"
-    return Estimate(Interval(middle, lower, upper), len(values), kept)
-
-
-def _median(values: Sequence[float]) -> tuple[float, float, float]:
-    """Median and its confidence sequence; the range where there are too few."""
     lower, upper = median_interval(np.asarray(values))
-    return median(values), max(lower, min(values)), min(upper, max(values))
+    ends = Interval(median(values), max(lower, min(values)), min(upper, max(values)))
+    kept = "" if limit is None else f"{sum(limit.excess(v) <= 0.0 for v in values)} within"
+    return Estimate(ends, len(values), kept, few=lower == -math.inf)
 
 
 def _advice(

@@ -88,7 +88,7 @@ def page(report: Report, progress: str = "", reloads: bool = False) -> str:
             within(best.interval.lower, width),
             report.units.of_value(within(best.interval.upper, width)),
         ],
-        runs=best.runs,
+        best=best,
         fronts=_fronts(report),
         counts=" · ".join(filter(None, [progress, _counts(report)])),
         reloads=RELOADS if reloads else 0,

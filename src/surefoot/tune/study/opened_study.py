@@ -336,7 +336,7 @@ def _default_sampler(
         safe=study_file.study.safe,
         **study_file.scheme.arguments(study_file.scheme),
     )
-    sampler.assume(study_file.contents.assumed)
+    sampler.assume(None if log else study_file.contents.assumed)
     sampler.keep_fits(study_file.folder / f"{study_file.study.name}.fits")
     return sampler
 
