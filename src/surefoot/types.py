@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from surefoot._internal.brief import at_least, at_most
-from surefoot._internal.html import as_html, value_text
+from surefoot._internal.html import as_html, at_least, at_most, value_text
 
 if TYPE_CHECKING:
     from torch import Tensor

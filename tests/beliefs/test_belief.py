@@ -110,7 +110,7 @@ def test_conditioned_is_the_belief_of_the_longer_history(name, estimator, featur
     points = torch.cat([x, torch.stack(z)], -1) if z else x
     ours = short.belief().conditioned(points, [one.values[OBJECTIVE] for one in measured[9:]])
     expected = long.belief()
-    assert torch.equal(ours.observations.rewards, expected.observations.rewards)
+    assert torch.equal(ours.outcome.observations.rewards, expected.outcome.observations.rewards)
     assert ours.outcome.fitted.kernel is short.belief().outcome.fitted.kernel
     close(ours.posterior.mean(inputs(space)), expected.posterior.mean(inputs(space)), 1e-5)
     close(ours.posterior.variance(inputs(space)), expected.posterior.variance(inputs(space)), 1e-5)
@@ -296,11 +296,15 @@ def test_further_measurements_give_the_belief_of_a_copy_that_is_told(name: str) 
     other = copy.deepcopy(optimizer)
     other.record(more)
     expected = other.belief()
-    assert len(ours.observations) == len(ours.weights) == 16
+    assert len(ours.outcome.observations) == len(ours.weights) == 16
     tolerance = 0.05 if name == "sampled" else 1e-6  # a dictionary drawn by other numbers
     for one, two in zip(ours.predict(LINE), expected.predict(LINE), strict=True):
         close(one, two, tolerance)
-    close(ours.success(inputs(optimizer.space)), expected.success(inputs(optimizer.space)), 1e-6)
+    close(
+        ours.failures.success(inputs(optimizer.space)),
+        expected.failures.success(inputs(optimizer.space)),
+        1e-6,
+    )
     close(ours.feasibility(LINE), expected.feasibility(LINE), 1e-6)
     if name != "sampled":
         close(ours.weights, expected.weights, 1e-5)

@@ -46,7 +46,7 @@ class Plays:
 
     def choose(self, belief: Any, among: Any, state: Any) -> Any:
         self.round += 1
-        self.wanted = self.rule(belief.candidates, self.round)
+        self.wanted = self.rule(belief, self.round)
         return belief.space.location(belief.space.points[self.wanted], self.wanted)
 
 

@@ -148,7 +148,7 @@ def test_further_objectives_are_seen_as_if_told_at_once() -> None:
         last = sf.Measurement(x[n], {"objective": float(y[n]), **costs[n]})
         for look in (one_by_one.belief(), before.belief(also=[last])):
             for one, other in zip(
-                look.objectives, at_once.belief().candidates.objectives, strict=True
+                look.candidates.objectives, at_once.belief().candidates.objectives, strict=True
             ):
                 assert torch.equal(one.posterior.mean(x), other.posterior.mean(x))
     assert torch.equal(one_by_one.ask().point, unseen.ask().point)

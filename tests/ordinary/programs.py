@@ -145,7 +145,7 @@ def ask_and_tell(sizes, chosen):
             optimizer.tell(query, -bowl(*query.point.tolist()))
         known = size
         further = Measurement(torch.rand(2, generator=rng).double(), {"objective": 0.0})
-        assert len(optimizer.belief([further]).observations) == size + 1
+        assert len(optimizer.belief([further]).outcome.observations) == size + 1
         found.append([size, optimizer.recommend().point.tolist()])
     return found
 

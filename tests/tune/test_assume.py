@@ -9,7 +9,7 @@ import pytest
 from optuna.trial import TrialState
 
 import surefoot as sf
-from surefoot._internal.brief import at_least, at_most
+from surefoot._internal.html import at_least, at_most
 from surefoot.integrations.optuna import SurefootSampler
 from surefoot.tune import open_study, summarise
 from surefoot.tune.definition.study_file import StudyFile, StudyFileError

@@ -1,9 +1,8 @@
-"""Texts of values that hold tensors, small ones in full, and of bounds."""
+"""Texts of values that hold tensors: small ones in full, large ones by their shape."""
 
 from __future__ import annotations
 
 from dataclasses import fields, is_dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,6 @@ from torch import Tensor
 
 _SHOWN = 12  # numbers in full
 _LONGEST = 300  # characters of a part
-_DOWN, _UP = (Context(prec=4, rounding=one) for one in (ROUND_FLOOR, ROUND_CEILING))
 
 
 def brief(value: Any) -> str:
@@ -50,23 +48,3 @@ def _part(value: Any) -> str:
 
 def _named(value: Any) -> str:
     return f"{type(value).__name__}(...)"
-
-
-def at_least(bound: float) -> str:
-    """A lower bound in four digits, rounded down.
-
-    Example:
-        >>> at_least(0.63179), at_least(-0.63171), at_least(62.0)
-        ('0.6317', '-0.6318', '62')
-    """
-    return f"{float(_DOWN.create_decimal(bound)):g}"
-
-
-def at_most(bound: float) -> str:
-    """An upper bound in four digits, rounded up.
-
-    Example:
-        >>> at_most(0.63171), at_most(-0.63179), at_most(62.0)
-        ('0.6318', '-0.6317', '62')
-    """
-    return f"{float(_UP.create_decimal(bound)):g}"

@@ -1,11 +1,13 @@
-"""Values as HTML, for notebooks."""
+"""Values as HTML, for notebooks, and bounds as text."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from html import escape
 from typing import Any
 
+_DOWN, _UP = (Context(prec=4, rounding=one) for one in (ROUND_FLOOR, ROUND_CEILING))
 _CELL = "text-align:left;padding:0.15em 1em 0.15em 0"
 
 
@@ -41,6 +43,26 @@ def value_text(value: float, lower: float, upper: float) -> str:
         '1 (0.5 to 1.5)'
     """
     return f"{value:.4g} ({lower:.4g} to {upper:.4g})"
+
+
+def at_least(bound: float) -> str:
+    """A lower bound in four digits, rounded down.
+
+    Example:
+        >>> at_least(0.63179), at_least(-0.63171), at_least(62.0)
+        ('0.6317', '-0.6318', '62')
+    """
+    return f"{float(_DOWN.create_decimal(bound)):g}"
+
+
+def at_most(bound: float) -> str:
+    """An upper bound in four digits, rounded up.
+
+    Example:
+        >>> at_most(0.63171), at_most(-0.63179), at_most(62.0)
+        ('0.6318', '-0.6317', '62')
+    """
+    return f"{float(_UP.create_decimal(bound)):g}"
 
 
 def _text(value: Any) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Literal
 
 from surefoot._internal import checks
@@ -17,18 +16,17 @@ from surefoot.widths import Width, dual_mixture, self_normalised, srinivas
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
 
-FEW_ROUNDS = 24
-"""Of which an initial design of the usual size takes a third or more."""
-
 Choose = Literal["literal", "guarded"]
 
 
-def initial_design_size(space: Space | Joint, rounds: float = math.inf) -> int:
-    """Size of the initial design where the kernel is fitted, in a run of so many rounds."""
-    least = checked_space(space).seen.dimension + 1
-    if rounds < FEW_ROUNDS:
-        return max(5, min(least, int(rounds) // 2))
-    return min(max(8, 2 * least), 12)
+def initial_design_size(space: Space | Joint) -> int:
+    """Size of the initial design where the kernel is fitted."""
+    return min(max(8, 2 * (checked_space(space).seen.dimension + 1)), 12)
+
+
+def size_in_few_rounds(space: Space, rounds: int) -> int:
+    """Size of the initial design in a run of so few rounds that the usual one takes too many."""
+    return max(5, min(space.dimension + 1, rounds // 2))
 
 
 def has_many_mixed_variables(space: Space | Joint) -> bool:

@@ -174,7 +174,7 @@ def test_the_interval_of_a_difference_integrates_over_the_hyperparameters() -> N
     drawn = belief.belief.draws(points, 8192)
     length = 2 * 1.96 * float((drawn[0] - drawn[1]).std())
     assert 0.97 * length < upper - lower < 1.3 * length
-    covariance = belief.belief.joint(points).covariance
+    covariance = belief.belief.posterior.joint(points).covariance
     known = float(covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1])
     assert length > 1.3 * 2 * 1.96 * known**0.5
 

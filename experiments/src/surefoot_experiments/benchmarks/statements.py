@@ -17,7 +17,7 @@ import torch
 from optuna.storages import InMemoryStorage
 from scipy import stats
 
-from surefoot.tune.definition.study_file import StudyFile
+from surefoot.tune import StudyFile
 from surefoot.tune.study.confirm_stage import CONFIRM, ConfirmStage, confirm_runs
 from surefoot.tune.study.findings import Findings
 from surefoot.tune.study.opened_study import OpenedStudy, default_sampler

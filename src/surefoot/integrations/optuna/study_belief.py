@@ -13,9 +13,8 @@ import torch
 from torch import Tensor
 
 from surefoot._internal import checks
-from surefoot._internal.brief import at_least, at_most
 from surefoot._internal.estimands import Estimand
-from surefoot._internal.html import as_html
+from surefoot._internal.html import as_html, at_least, at_most
 from surefoot._internal.process_settings import with_own_settings
 from surefoot._internal.user_warnings import warn
 from surefoot.acquisition.recommendation import By, recommend

@@ -30,6 +30,7 @@ from surefoot.types import Constraint, Objective
 if TYPE_CHECKING:
     from surefoot.risks import Risk
 
+FEW_ROUNDS = 24  # of which the usual initial design takes a third or more
 MOST_INITIAL = 10_000  # configurations of the initial design
 _SECONDS = {"s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 LONGEST_NAME = 200  # characters; a file system allows 255 bytes, and SQLite adds to the name

@@ -18,10 +18,10 @@ from optuna.storages import BaseStorage
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from surefoot.algorithms._defaults import FEW_ROUNDS, initial_design_size
 from surefoot.integrations.optuna import SurefootSampler
 from surefoot.integrations.optuna.discarded import trials_of
 from surefoot.integrations.optuna.earlier_study import OlderStudy
+from surefoot.tune.definition.schema import FEW_ROUNDS
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.plain_text import shown
 from surefoot.tune.study.compatibility import DEFINITION, check_compatible, continued
@@ -300,10 +300,12 @@ def default_sampler(study_file: StudyFile) -> SurefootSampler:
 
 def initial_size(study_file: StudyFile) -> int | None:
     """Size of the initial design: what is asked for, or few where rounds are; else None."""
-    study, box = study_file.study, study_file.space.named.encoding.box
+    study = study_file.study
     if study.initial or study_file.is_safe or study.rounds >= FEW_ROUNDS:
         return study.initial
-    return initial_design_size(box, study.rounds)
+    from surefoot.algorithms._defaults import size_in_few_rounds
+
+    return size_in_few_rounds(study_file.space.named.encoding.box, study.rounds)
 
 
 def _default_sampler(
