@@ -24,7 +24,7 @@ WITHIN = [
     PACKAGE / "storms" / "study_files.py",
     *(
         PACKAGE / "benchmarks" / f"{name}.py"
-        for name in ("comparing", "confirming", "judging", "stopping", "stored_arms")
+        for name in ("comparing", "confirming", "judging", "statements", "stopping", "stored_arms")
     ),
 ]
 BUILT_ON_IT = sorted({*PACKAGE.rglob("*.py")} - {*WITHIN})
