@@ -280,16 +280,18 @@ class Assumptions:
             range of noise that is bounded: the bounds are those of `widths.dual_mixture`.
         deviation: In its place, bound on the standard deviation of the noise, whatever its tails:
             those of `widths.self_normalised`, which need more rewards.
+        order: That of the `deviation` (E|noise|^order)^(1 / order), in (1, 2]; below 2 for noise
+            without a finite variance.
         center: A constant near f.
         misfit: How far f may be from a function of that norm, anywhere; with `deviation`.
         delta: Probability that a certificate is false.
 
     Raises:
         InvalidInput: If one is out of range, not exactly one of `noise` and `deviation` is given,
-            or a `misfit` with `noise`.
+            or a `misfit` or an `order` with `noise`.
 
     References:
-        notes/guarantees.md, Propositions 1, 3, 9 and 10.
+        notes/guarantees.md, Propositions 1, 3, 9, 10 and 11.
 
     Example:
         >>> import surefoot as sf
@@ -306,6 +308,7 @@ class Assumptions:
     lengthscale: float | Sequence[float]
     noise: float | None = None
     deviation: float | None = None
+    order: float = 2.0
     center: float = 0.0
     misfit: float = 0.0
     delta: float = 0.05
@@ -320,11 +323,17 @@ class Assumptions:
                 f"got `lengthscale` {list(several)}, `noise` {self.noise} and `deviation` "
                 f"{self.deviation}, expected at least one lengthscale, and either of the others."
             )
-        if self.misfit and self.noise is not None:
+        if self.noise is not None and (self.misfit or self.order != 2.0):
             raise InvalidInput(
-                "nothing is proved for a `misfit` with `noise`: pass the latter as `deviation`."
+                "nothing is proved for a `misfit`, or an `order` other than 2, with `noise`: pass "
+                "the latter as `deviation`."
             )
         noise: Any = self.deviation if self.noise is None else self.noise
+        if not 1.0 < checks.finite("order", self.order) <= 2.0:
+            raise InvalidInput(
+                f"`order` is {self.order}, expected a number above 1 and at most 2: that of the "
+                "moment of the noise, 2 for a standard deviation."
+            )
         checks.positive("norm", self.norm)
         checks.positive("noise` or `deviation", noise)
         for one in several:

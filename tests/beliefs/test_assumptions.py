@@ -26,10 +26,10 @@ def told(optimizer: sf.Optimizer, shift: float = 0.0, number: int = 60) -> sf.Op
     return optimizer
 
 
-def assumed(space: str = "arms", **parts: Any) -> sf.Optimizer:
+def assumed(space: str = "arms", number: int = 60, **parts: Any) -> sf.Optimizer:
     known = sf.Assumptions(**{"norm": 4.0, "lengthscale": 0.3, "center": 50.0, **parts})
     problem = sf.Problem(SPACES[space], assume=known)
-    return told(sf.Optimizer(problem, robust(problem), seed=0))
+    return told(sf.Optimizer(problem, robust(problem), seed=0), number=number)
 
 
 def plain(lengthscale: float, space: str, name: str, delta: float = 0.05) -> sf.Optimizer:
@@ -126,7 +126,10 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "no lengthscale": ({"noise": 1.0, "lengthscale": []}, "expected at least one lengthscale"),
     "a negative one": ({"noise": 1.0, "lengthscale": [0.1, -1.0]}, "`lengthscale` is -1.0"),
     "no norm": ({"noise": 1.0, "norm": 0.0}, "`norm` is 0.0"),
-    "unproved": ({"noise": 1.0, "misfit": 0.1}, "nothing is proved for a `misfit` with `noise`"),
+    "unproved": ({"noise": 1.0, "misfit": 0.1}, "nothing is proved for a `misfit`"),
+    "a moment with a bound": ({"noise": 1.0, "order": 1.5}, "or an `order` other than 2"),
+    "no mean": ({"deviation": 1.0, "order": 1.0}, "`order` is 1.0, expected a number above 1"),
+    "order": ({"deviation": 1.0, "order": 2.5}, "`order` is 2.5"),
     "delta": ({"noise": 1.0, "delta": 1.0}, "`delta`"),
     "center": ({"noise": 1.0, "center": float("nan")}, "`center`"),
 }
@@ -137,6 +140,30 @@ def test_what_cannot_be_assumed_is_refused(name: str) -> None:
     parts, named = WRONG[name]
     with pytest.raises(sf.InvalidInput, match=named):
         sf.Assumptions(**{"norm": 1.0, "lengthscale": 0.2, **parts})
+
+
+def test_a_moment_of_a_lower_order_is_one_of_the_rewards_about_their_mean() -> None:
+    found = assumed(deviation=0.3, order=1.5).belief().certificate(design=LINE[3])
+    moment = sf.Moment(0.5, 0.3**1.5, "mean")
+    kernel, known = sf.kernels.matern(2.5, 3.0), {"norm_bound": 4.0, "delta": 0.05, "ridge": 0.09}
+    other = told(gp_ucb(SPACES["arms"], kernel, moment=moment, **known), 50.0)
+    expected = other.belief().certificate(design=LINE[3])
+    assert found.lower == pytest.approx(expected.lower + 50.0, rel=1e-10)
+    assert found.within == pytest.approx(expected.within, rel=1e-8)
+    assert "E|y - f(x)|^1.5 is at most 0.164317 at every x" in found.assumptions
+    assert found.within > assumed(deviation=0.3).belief().certificate(design=LINE[3]).within
+
+
+def test_lengthscales_that_the_measurements_contradict_are_left_out() -> None:
+    """No function of norm 4 about 50 with the longest one is like the sine."""
+    known = {**NOISE["noise"], "lengthscale": [0.3, 300.0], "number": 2400}
+    found = assumed(**known).belief().certificate(design=LINE[3])
+    alone = assumed(**{**known, "lengthscale": 0.3}).belief().certificate(design=LINE[3])
+    assert str(found) == str(alone)
+    wrong = assumed(**{**known, "lengthscale": 300.0})
+    with pytest.raises(sf.InvalidInput, match=r"contradict what is assumed, that .* norm of f"):
+        wrong.belief().certificate()
+    assert wrong.recommend().certificate is None
 
 
 def test_nothing_is_proved_where_measurements_fail_or_drift() -> None:

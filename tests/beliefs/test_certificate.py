@@ -176,15 +176,25 @@ REFUSED: dict[str, tuple[Callable[[], sf.Optimizer], str]] = {
         "features that represent the kernel",
     ),
     "failures": (failed, "measurements failed"),
+    "a norm below that of all that is near": (
+        lambda: told(number=4000, noise=0.5, norm_bound=0.1, ridge=0.25),
+        "the measurements contradict what is assumed, that the noise is 0.5-sub-Gaussian and the",
+    ),
+    "a norm below it, and a variance": (
+        lambda: told(number=4000, moment=VARIANCE, norm_bound=0.1),
+        "the measurements contradict what is assumed, that E.* is at most 0.25 at every x and the",
+    ),
 }
 
 
-@pytest.mark.filterwarnings("ignore:the bounds cannot separate")
+@pytest.mark.filterwarnings("ignore:the bounds cannot separate", "ignore:the rewards contradict")
 @pytest.mark.parametrize("name", REFUSED)
 def test_without_an_assumption_there_is_none_and_it_says_which(name: str) -> None:
     make, reason = REFUSED[name]
+    optimizer = make()
     with pytest.raises(sf.InvalidInput, match=f"there is no certificate: .*{reason}"):
-        make().belief().certificate()
+        optimizer.belief().certificate()
+    assert optimizer.recommend().certificate is None
 
 
 @pytest.mark.parametrize("delta", [0.0, 1.0, -0.1, "small"])

@@ -22,7 +22,7 @@ from surefoot.acquisition.argmax import (
 from surefoot.acquisition.scores import PolicyState, ScoreRule
 from surefoot.beliefs import Belief, Candidates
 from surefoot.beliefs.best_level import on_best_level
-from surefoot.beliefs.certificate import certificate, missing
+from surefoot.beliefs.certificate import certificate
 from surefoot.beliefs.constraints import NO_CONSTRAINTS
 from surefoot.beliefs.probability import Probability, Score
 from surefoot.beliefs.success import Feasibility
@@ -121,7 +121,8 @@ def reported(
     estimand, params = belief.reported.estimand.name, location.params
     point = location.design.clone()
     unmeasured = belief.constraints.unmeasured
-    proved = None if missing(belief) else certificate(belief, None, location.design)
+    found = certificate(belief, None, location.design)
+    proved = None if isinstance(found, str) else found
     return Recommendation(
         point, arm, value, lower, upper, feasibility, estimand, params, unmeasured, proved
     )

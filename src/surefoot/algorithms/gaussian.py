@@ -49,8 +49,8 @@ def gp_ucb(
         kernel: The prior covariance.
         noise: Sub-Gaussian constant R of the noise, in reward units, where it is known: the width
             is then `widths.dual_mixture`.
-        moment: Bound on the second moment of the rewards where tails may be heavy: the width is
-            then `widths.self_normalised`.
+        moment: Bound on a moment of the rewards where tails may be heavy: the width is then
+            `widths.self_normalised`.
         choose: "literal" maximises the upper bound of the width. "guarded", with `noise` or
             `moment`, chooses by the heuristic as long as the bounds certify it
             (`acquisition.Guarded`): regret is that of the heuristic in practice, and at most 10

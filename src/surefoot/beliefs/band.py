@@ -13,7 +13,7 @@ from torch import Tensor
 
 from surefoot._internal.linalg import TINY
 from surefoot.beliefs.other_ridges import FoundAnew, KeptUp, OtherRidges
-from surefoot.beliefs.self_normalised import Assumptions, SelfNormalised, warn_contradicted
+from surefoot.beliefs.self_normalised import Assumptions, SelfNormalised
 from surefoot.estimators import Estimate
 from surefoot.hyperparameters import CERTAIN_HYPERPARAMETERS, Uncertainty
 from surefoot.regression.arm_posterior import ArmPosterior
@@ -50,6 +50,11 @@ class Shape(Protocol):
     @property
     def is_of_some(self) -> bool:
         """Whether bounds are found at the arms that they are asked for, those of all not known."""
+        ...
+
+    @property
+    def contradicted(self) -> bool:
+        """Whether the rewards contradict what is assumed, so that the bounds do not hold."""
         ...
 
     def ceiling(self, posterior: ArmPosterior, width: float) -> Tensor:
@@ -94,6 +99,7 @@ class Shape(Protocol):
 class Symmetric:
     """mean +- width * deviation."""
 
+    contradicted: bool = False
     is_of_some: ClassVar[bool] = True
 
     def ceiling(self, posterior: ArmPosterior, width: float) -> Tensor:
@@ -211,6 +217,10 @@ class Intersection:
     def is_of_some(self) -> bool:
         """With a scale below 1, a mean that has moved up may raise the upper bound."""
         return self.scale == 1.0 and isinstance(self.others, FoundAnew)
+
+    @property
+    def contradicted(self) -> bool:
+        return isinstance(self.others, SelfNormalised) and self.others.contradicted
 
     def ceiling(self, posterior: ArmPosterior, width: float) -> Tensor:
         widest = SYMMETRIC.ceiling(posterior, width)
@@ -360,7 +370,7 @@ def narrowed(
     posterior: Posterior,
     progress: Progress,
 ) -> Shape:
-    """The bounds of a rule, or symmetric ones, with a warning, where the rewards contradict it.
+    """The bounds of a rule, or symmetric ones where the rewards contradict it.
 
     Args:
         rule: The rule.
@@ -382,8 +392,7 @@ def narrowed(
     left = (sample.weighted_squares - theta @ moments).clamp_min(0.0).tolist()
     squares = [rule.squared_width(progress, *each) for each in zip(ridges, left, strict=True)]
     if min(squares) < 0.0:
-        warn_contradicted(rule)
-        return SYMMETRIC
+        return Symmetric(contradicted=True)
     widths = moments.new_tensor(squares).sqrt().unsqueeze(-1)
     return Intersection(replace(others, widths=widths), rule.scale)
 

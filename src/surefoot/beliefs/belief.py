@@ -200,10 +200,14 @@ class Belief:
 
         Raises:
             InvalidInput: If something that the proof needs is not assumed, such as a norm bound,
-                or the kernel is fitted; and if the space has no such design.
+                or the kernel is fitted, if the rewards contradict what is assumed, and if the
+                space has no such design.
         """
         at = None if design is None else self._located([design])[0]
-        return certificates.certificate(self, delta, at)
+        found = certificates.certificate(self, delta, at)
+        if isinstance(found, str):
+            raise InvalidInput(f"there is no certificate: {found}.")
+        return found
 
     @with_own_settings
     def feasibility(self, designs: Designs) -> Tensor:

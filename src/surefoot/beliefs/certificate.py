@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+from warnings import catch_warnings, simplefilter
 
 import torch
 from torch import Tensor
@@ -22,7 +23,7 @@ from surefoot.risks import Mean
 from surefoot.spaces import Arms
 from surefoot.spaces.pending import PendingQueries
 from surefoot.tails import Moment
-from surefoot.types import Assumptions, Certificate, InvalidInput
+from surefoot.types import Assumptions, Certificate
 from surefoot.widths import dual_mixture, self_normalised
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from surefoot.beliefs.outcome import OutcomeBelief
 
 
-def missing(belief: Belief) -> str:
+def _missing(belief: Belief) -> str:
     """What a certificate lacks, and what to pass; empty if it lacks nothing."""
     if belief.reported.assumed is None and (reason := _unproved(belief.outcome)):
         return reason
@@ -81,36 +82,42 @@ def _assumed(
     span = space.upper - space.lower
     kernel = kernels.matern(2.5, lengthscale * torch.where(span > 0.0, span, 1.0))
     noise: float = known.noise or known.deviation  # type: ignore[assignment]
-    moment = Moment(1.0, noise**2, "mean")
+    moment = Moment(known.order - 1.0, noise**known.order, "mean")
     width = (
         self_normalised(moment, known.norm, known.delta, misfit=known.misfit)
         if known.noise is None
         else dual_mixture(known.norm, noise, known.delta)
     )
-    rule = GivenHyperparameters(kernel, moment.bound)
+    rule = GivenHyperparameters(kernel, noise**2)
     rewards = observations.with_rewards(observations.rewards - center)
     model = Model(space, rule, Exact(), LeastSquares(), width)
     return model.belief(rewards, model.fit(rewards), torch.Generator().manual_seed(0))
 
 
-def certificate(belief: Belief, delta: float | None, design: Tensor | None) -> Certificate:
-    """The certificate of a design (dx,), by default that of largest lower bound.
+def certificate(belief: Belief, delta: float | None, design: Tensor | None) -> Certificate | str:
+    """The certificate of a design (dx,), by default that of largest lower bound, or why none is.
 
     Args:
         belief: The belief.
         delta: Probability that it is false; None for that of the width, or of what is assumed.
         design: The design.
-
-    Raises:
-        InvalidInput: If an assumption is missing.
     """
-    if reason := missing(belief):
-        raise InvalidInput(f"there is no certificate: {reason}.")
+    if reason := _missing(belief):
+        return reason
     known, outcomes, center = belief.reported.assumed, [belief.outcome], 0.0
     if known is not None:
         center = float(belief.reported.units(torch.tensor(known.center, dtype=torch.float64)))
-        outcomes = [_assumed(belief, known, one, center) for one in known.lengthscale]  # type: ignore[union-attr]
-    proved = [_proved(belief, outcome, delta) for outcome in outcomes]
+    with catch_warnings():
+        simplefilter("ignore")  # that they are contradicted, which is an error where it matters
+        if known is not None:
+            outcomes = [_assumed(belief, known, one, center) for one in known.lengthscale]  # type: ignore[union-attr]
+        tried = [_proved(belief, outcome, delta) for outcome in outcomes]
+    if not (proved := [one for one in tried if not one.band.shape.contradicted]):
+        rest = " and ".join(tried[0].outcome.model.theorem.assumptions)  # type: ignore[union-attr]
+        return (
+            f"the measurements contradict what is assumed, that {rest}: no such function is close "
+            "to them, so that one of these is too small"
+        )
     space = belief.space.design
     with torch.no_grad():
         if isinstance(space, Arms):
@@ -126,7 +133,7 @@ def certificate(belief: Belief, delta: float | None, design: Tensor | None) -> C
         row = len(x) - 1 if arm is None else arm
         within = [_within(one, *each, x, row) for one, each in zip(proved, ends, strict=True)]
     theorem: Any = proved[0].outcome.model.theorem
-    named = " or ".join(_named(one.fitted.kernel) for one in outcomes)
+    named = " or ".join(_named(one.outcome.fitted.kernel) for one in proved)
     assumptions = [*theorem.assumptions, f"that kernel is {named}"]
     if known is not None and known.center:
         assumptions.append(f"f is the mean less {known.center:g} in these")

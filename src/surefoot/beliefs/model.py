@@ -23,6 +23,7 @@ from surefoot.beliefs.band import (
     unexplained,
 )
 from surefoot.beliefs.outcome import Inferred, OutcomeBelief
+from surefoot.beliefs.self_normalised import warn_contradicted
 from surefoot.estimators import Constants, Estimate, Estimator
 from surefoot.features import Features, PriorPaths
 from surefoot.hyperparameters import Contrast, Fitted, TrainingData, Uncertainty
@@ -396,9 +397,13 @@ class Regressor:
         ridges = self.shifted.ridges
         for rule in self.model.band_rules:
             if isinstance(rule, self_normalised):
-                return self_normalised_of(rule, sample, posterior, progress)
-            regressions = self.shifted.of(self.regression, sample.version)
-            return narrowed(rule, ridges, regressions, sample, posterior, progress)
+                shape = self_normalised_of(rule, sample, posterior, progress)
+            else:
+                regressions = self.shifted.of(self.regression, sample.version)
+                shape = narrowed(rule, ridges, regressions, sample, posterior, progress)
+            if shape.contradicted:
+                warn_contradicted(rule)
+            return shape
         return SYMMETRIC
 
     def _in(self, regression: Regression) -> Regressor:

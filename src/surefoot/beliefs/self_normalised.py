@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -47,7 +48,7 @@ class SelfNormalised:
         vectors: Eigenvectors (m, m) of the Gram matrix G of the pulls.
         values: Its eigenvalues (m,).
         filters: What V^{-1} is replaced by, on the eigenvectors (s, m): g / (g^2 + a g + a rho / v)
-            for the regularisations a, by which bias and noise are least.
+            for the regularisations a, by which bias and noise are least, v being the mean of W's.
         coefficients: Theta (s, m) of each.
         norm: Bound on the norm of f.
         missing: tr(K - K~) of the pulls, K~ the kernel matrix of the features.
@@ -55,6 +56,7 @@ class SelfNormalised:
         number: Number of pulls.
         root: (m, m), with root root' = (rho I + W) times the squared radius.
         units: Prior mean and output scale.
+        contradicted: Whether no function is within the bounds of some site.
     """
 
     embedding: Embedding
@@ -68,6 +70,7 @@ class SelfNormalised:
     number: int
     root: Tensor
     units: RewardUnits
+    contradicted: bool = False
 
     def band(self, points: Tensor) -> tuple[Tensor, Tensor]:
         """Means and reaches (s, n) at points (n, d), in reward units."""
@@ -126,29 +129,47 @@ class SelfNormalised:
         values, vectors = torch.linalg.eigh(sample.factor.gram - sample.factor.ridge * eye)
         values = values.clamp_min(0.0)
         ridges = features.new_tensor(rule.ridges(progress)).unsqueeze(-1)
-        filters = values / (values * (values + ridges) + ridges * (rho / rule.moment.bound))
+        level = rule.level(progress.round)
+        filters = values / (values * (values + ridges) + ridges * (rho / level))
         theta = filters * (sample.moments(sample.sums) @ vectors)
         norm, missing = rule.norm(progress), max(float(counts @ residual), 0.0)
         further = (norm, missing, rule.misfit, sample.number, eye, sample.units)
         known = cls(embedding, vectors, values, filters, theta, *further)
-        means = sample.sums / counts
-        squares = (sample.totals(sample.rewards.square()) - counts * means.square()).clamp_min(0.0)
+        spread = _spread(rule, sample)
         most = norm * (residual + features.square().sum(-1)).sqrt() + rule.misfit
         upper = most.clamp_max(rule.limit(progress))
         lower, total = -upper, math.inf
         while True:
-            weights = rule.spread(counts, means, squares, lower, upper)
+            weights, further_radius = spread(lower, upper)
             before, total = total, float(weights.sum())
             mixed = rho * eye + AT_ONCE.gram(features, weights)
             root = cholesky(mixed)
             log_det = float((root.diagonal().square() / rho).log().sum() + weights @ residual / rho)
-            radius = math.sqrt(log_det + 2.0 * math.log(1.0 / rule.delta))
+            radius = math.sqrt(log_det + further_radius + 2.0 * math.log(1.0 / rule.delta))
             found = replace(known, root=radius * (vectors.T @ root))
             middle, reach = found.of_features(features, residual)
             lower = torch.maximum(lower, (middle - reach).amax(0))
             upper = torch.minimum(upper, (middle + reach).amin(0))
             if bool((lower > upper).any()):
-                warn_contradicted(rule)
-                return found
+                return replace(found, contradicted=True)
             if total > _SETTLED * before:
                 return found
+
+
+def _spread(
+    rule: self_normalised, sample: Sample
+) -> Callable[[Tensor, Tensor], tuple[Tensor, float]]:
+    """Most that the sites' shares in W (S,) and what is added to the squared radius can be.
+
+    A function of the lower and upper bounds of f at the sites (S,).
+    """
+    if rule.has_variance:
+        counts = sample.counts
+        means = sample.sums / counts
+        squares = (sample.totals(sample.rewards.square()) - counts * means.square()).clamp_min(0.0)
+        return lambda lower, upper: (rule.spread(counts, means, squares, lower, upper), 0.0)
+
+    def powers(*ends: Tensor) -> tuple[Tensor, float]:
+        return rule.powers([sample.rewards - end[sample.site] for end in ends], sample.totals)
+
+    return powers
