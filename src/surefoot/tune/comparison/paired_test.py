@@ -48,6 +48,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot._internal import checks
+from surefoot._internal.html import at_least
 from surefoot.tune.estimate_text import measured_text
 from surefoot.types import InvalidInput
 
@@ -212,7 +213,7 @@ def medians_text(
         if min(*ends, *further) > 0.0 and gain < np.inf
         else 0.0
     )
-    size = f"at least {f'{share:g} %' if share > 0.0 else f'{gain:.3g}{unit}'} "
+    size = f"at least {f'{share:g} %' if share > 0.0 else f'{at_least(gain)}{unit}'} "
     better = f", {size if gain < np.inf else ''}{'below' if minimize else 'above'} {other[0]}"
     return (
         f"{one[0][0].upper()}{one[0][1:]} is between {measured_text(ends[0])} and "
