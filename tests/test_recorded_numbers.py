@@ -1,4 +1,4 @@
-"""Times on pages for users are those of the recorded results that they link."""
+"""Times, regrets and ranks on pages for users are those of recorded results."""
 
 from __future__ import annotations
 
@@ -22,6 +22,18 @@ SET = {
     "running.md": "10 s",
     "study-file.md": "",
 }
+SCOREBOARD = [
+    ROOT / "experiments/results/scoreboard/60-measurements/bbob-noisy/page.md",
+    ROOT / "experiments/src/surefoot_experiments/scoreboard/results.md",
+]
+METHODS = {
+    "surefoot": "surefoot",
+    "Optuna CMA-ES": "optuna-cma",
+    "Optuna TPE": "optuna-tpe",
+    "Optuna GP": "optuna-gp",
+    "random search": "random",
+}
+PRECISE = re.compile(r"(?<![\w.])\d+\.\d\d+(?![\w.])")
 
 
 def paragraphs(page: Path) -> list[str]:
@@ -33,10 +45,14 @@ def times(text: str) -> list[tuple[str, str]]:
     return [(end, found[3]) for found in TIME.finditer(text) for end in found.groups()[:2] if end]
 
 
+def numbers_in(table: str) -> list[float]:
+    return [float(one.replace(",", "")) for one in re.findall(r"\d[\d,]*(?:\.\d+)?", table)]
+
+
 def recorded(value: str, unit: str, table: str) -> bool:
     """Whether a table has a number, in whatever unit, that rounds to a value."""
     digits = len(value.partition(".")[2])
-    numbers = [float(one.replace(",", "")) for one in re.findall(r"\d[\d,]*(?:\.\d+)?", table)]
+    numbers = numbers_in(table)
     factors = [one / IN_SECONDS[unit] for one in IN_SECONDS.values()]
     return any(round(one * by, digits) == float(value) for one in numbers for by in factors)
 
@@ -51,6 +67,38 @@ def test_a_time_is_set_or_recorded_in_a_table_that_is_linked(page: Path) -> None
                 continue
             found = any(recorded(value, unit, table) for table in tables)
             assert found, f"{value} {unit} is in no table that is linked: {text}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_regret_is_recorded_in_a_table_that_is_linked(page: Path) -> None:
+    """Numbers of two decimals and more, beside times, where a record is linked."""
+    for text in paragraphs(page):
+        tables = [(page.parent / one).read_text() for one in RECORD.findall(text)]
+        said = TIME.sub("", re.sub(r"`[^`]*`", "", text))
+        for value in PRECISE.findall(said) if tables else ():
+            assert any(same(value, tables)), f"{value} is in no table that is linked: {text}"
+
+
+def same(value: str, tables: list[str]) -> list[bool]:
+    digits = len(value.partition(".")[2])
+    return [round(one, digits) == float(value) for table in tables for one in numbers_in(table)]
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/scoreboard.md"])
+def test_gaps_and_ranks_are_those_of_the_recorded_runs(page: str) -> None:
+    rows = [line for path in SCOREBOARD for line in path.read_text().splitlines()]
+    compared = 0
+    for line in (ROOT / page).read_text(encoding="utf-8").replace("**", "").splitlines():
+        if (name := line.strip("| ").partition(" |")[0]) in METHODS and line.startswith("|"):
+            known = [
+                one
+                for one in rows
+                if one.replace("**", "").startswith((f"| {METHODS[name]} |", f"| {name} |"))
+            ]
+            values = re.findall(r"\d+\.\d+", line)
+            assert all(any(same(value, known)) for value in values), line
+            compared += len(values)
+    assert compared >= 17
 
 
 def test_a_table_is_compared_in_any_unit() -> None:
