@@ -94,6 +94,10 @@ class ProcessMixture:
     def joint(self, points: Tensor) -> Moments:
         """Mean (..., q) and covariance (..., q, q) at points (..., q, d)."""
         flat, number = points.reshape(-1, points.shape[-1]), points.shape[-2]
+        if number == 1:  # a third of the time
+            mean, deviation = self.mean_and_deviation(flat)
+            variance = deviation.square().reshape(*points.shape[:-1], 1)
+            return Moments(mean.reshape(points.shape[:-1]), variance)
         given = [one.groups(number) for one in self.given(self.frame.unit(flat))]
         means = torch.cat([one.mean for one in given], -2)
         off = means - means.mean(-2, keepdim=True)

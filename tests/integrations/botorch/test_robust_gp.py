@@ -17,7 +17,6 @@ pytest.importorskip("botorch")
 
 from botorch.acquisition import (
     LogExpectedImprovement,
-    PosteriorMean,
     qKnowledgeGradient,
     qLogNoisyExpectedImprovement,
 )
@@ -33,12 +32,10 @@ from botorch.models.transforms import ChainedInputTransform, Normalize, Standard
 from botorch.models.transforms.input import AppendFeatures, InputPerturbation
 from botorch.optim import optimize_acqf
 from botorch.posteriors import GPyTorchPosterior, PosteriorList
-from botorch.posteriors.fully_bayesian import GaussianMixturePosterior
 from botorch.sampling import SobolQMCNormalSampler
 from botorch.utils.datasets import SupervisedDataset
 from botorch.utils.test_helpers import DummyNonScalarizingPosteriorTransform, get_sample_moments
 from botorch.utils.testing import BotorchTestCase, get_random_data
-from botorch.utils.transforms import is_ensemble
 from gpytorch.mlls import ExactMarginalLogLikelihood
 
 import surefoot as sf
@@ -64,11 +61,11 @@ def measured(number: int = 24, seed: int = 0) -> tuple[Tensor, Tensor]:
 
 
 @cache
-def fitted(integrated: bool = False, outputs: int = 1) -> RobustGP:
+def fitted(outputs: int = 1) -> RobustGP:
     """A model that several tests look at."""
     x, y = measured()
     columns = [y, 3.0 - 2.0 * y][:outputs]
-    return RobustGP(x, torch.cat(columns, -1), integrated=integrated, hyperparameters=QUICK)
+    return RobustGP(x, torch.cat(columns, -1), hyperparameters=QUICK)
 
 
 def decades() -> tuple[Tensor, Tensor]:
@@ -80,9 +77,9 @@ def decades() -> tuple[Tensor, Tensor]:
 
 
 @cache
-def warped(integrated: bool = False) -> RobustGP:
+def warped() -> RobustGP:
     """A model with a fitted transformation."""
-    return RobustGP(*decades(), hyperparameters=WARPED, integrated=integrated)
+    return RobustGP(*decades(), hyperparameters=WARPED)
 
 
 # By BoTorch's utilities
@@ -136,50 +133,43 @@ class TestByBotorch(BotorchTestCase):
 
     def test_fantasies(self) -> None:
         sampler = SobolQMCNormalSampler(torch.Size([3]), seed=0)
-        for integrated in (False, True):
-            components = (16,) if integrated else ()
-            for m in (1, 2):
-                model = fitted(integrated, m)
-                for shape in ((2,), (4, 2)):
-                    X = torch.rand(*shape, 2, dtype=torch.float64)
-                    fantasies = model.fantasize(X, sampler)
-                    assert fantasies.batch_shape == (3, *shape[:-1], *components)
-                    posterior = fantasies.posterior(X)
-                    assert posterior.mean.shape == (3, *shape[:-1], *components, shape[-1], m)
-                    before = model.posterior(X).variance
-                    assert bool((posterior.variance < before + 1e-09).all())
-                none = model.fantasize(torch.rand(4, 0, 2, dtype=torch.float64), sampler)
-                assert none.batch_shape == (3, 4, *components)
+        for m in (1, 2):
+            model = fitted(m)
+            for shape in ((2,), (4, 2)):
+                X = torch.rand(*shape, 2, dtype=torch.float64)
+                fantasies = model.fantasize(X, sampler)
+                assert fantasies.batch_shape == (3, *shape[:-1])
+                posterior = fantasies.posterior(X)
+                assert posterior.mean.shape == (3, *shape, m)
+                before = model.posterior(X).variance
+                assert bool((posterior.variance < before + 1e-09).all())
+            none = model.fantasize(torch.rand(4, 0, 2, dtype=torch.float64), sampler)
+            assert none.batch_shape == (3, 4)
 
 
 # Against formulas
 
 
-def standard_formula(model: RobustGP, points: Tensor, further: Any = None) -> tuple[Tensor, Tensor]:
-    """Mean and covariance by the textbook, with the noise of each reward (Rasmussen, eq. 2.23)."""
-    fit, belief = model.fits[0], model.beliefs[0]
-    x, y = measured()
-    noise = fit.noise / belief.outcome.inferred.estimate.counts.double()
-    y = (y[:, 0] - fit.center) / fit.scale
-    if further is not None:
-        x, y = torch.cat([x, further[0]]), torch.cat([y, (further[1] - fit.center) / fit.scale])
-        noise = torch.cat([noise, torch.full((len(further[0]),), fit.noise).double()])
-    with torch.no_grad():
-        kernel = fit.kernel
-        across = kernel(points, x).to_dense()
-        inverse = (kernel(x, x).to_dense() + torch.diag(noise)).inverse()
-        mean = fit.center + fit.scale * across @ inverse @ y
-        left = kernel(points, points).to_dense() - across @ inverse @ across.T
-    return mean, fit.scale**2 * left
+def conditional(model: RobustGP, points: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean and covariance given noisy values, by the textbook (Rasmussen, eq. 2.23)."""
+    fit, law = model.fits[0], model.posterior(torch.cat([x, points])).distribution
+    mean, covariance, n = law.mean, law.covariance_matrix, len(x)
+    noise = fit.scale**2 * fit.noise * torch.eye(n, dtype=torch.float64)
+    gain = covariance[n:, :n] @ (covariance[:n, :n] + noise).inverse()
+    return mean[n:] + gain @ (y - mean[:n]), covariance[n:, n:] - gain @ covariance[:n, n:]
 
 
-def test_the_posterior_has_a_noise_variance_for_each_reward() -> None:
-    points = torch.rand(5, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
-    posterior = fitted().posterior(points)
-    mean, covariance = standard_formula(fitted(), points)
-    torch.testing.assert_close(posterior.mean[:, 0], mean)
+def test_the_posterior_has_the_moments_of_draws_over_the_hyperparameters() -> None:
+    posterior, belief = fitted().posterior(UNIT), fitted().beliefs[0]
+    draws = belief.draws(UNIT, 16_000)
+    torch.testing.assert_close(posterior.mean[:, 0], draws.mean(-1), atol=0.03, rtol=0.0)
     found = posterior.distribution.covariance_matrix
-    torch.testing.assert_close(found, covariance, atol=1e-7, rtol=1e-5)
+    torch.testing.assert_close(found, torch.cov(draws), atol=0.05, rtol=0.05)
+    plain = belief.posterior.joint(UNIT.unsqueeze(0)).covariance[0].diagonal()
+    assert bool((found.diagonal() > 1.1 * plain).all())
+    each = fitted().posterior(UNIT.unsqueeze(-2))  # one point alone, by another formula
+    torch.testing.assert_close(each.mean[:, 0], posterior.mean)
+    torch.testing.assert_close(each.variance[:, 0], posterior.variance, rtol=1e-6, atol=0.0)
 
 
 def test_conditioning_adds_measurements_with_the_noise_of_inliers() -> None:
@@ -189,7 +179,7 @@ def test_conditioning_adds_measurements_with_the_noise_of_inliers() -> None:
     y = torch.tensor([0.4, 1.0, 0.2], dtype=torch.float64)
     conditioned = fitted().condition_on_observations(x[:2], y[:2, None])
     twice = conditioned.condition_on_observations(x[2:], y[2:, None])
-    mean, covariance = standard_formula(fitted(), points, (x, y))
+    mean, covariance = conditional(fitted(), points, x, y)
     posterior = twice.posterior(points)
     torch.testing.assert_close(posterior.mean[:, 0], mean, atol=1e-6, rtol=1e-5)
     found = posterior.distribution.covariance_matrix
@@ -212,7 +202,7 @@ def test_batches_of_measurements_are_conditioned_each_alone() -> None:
     torch.testing.assert_close(whole.variance[2, 1], one.variance)
 
 
-@pytest.mark.parametrize("model", [fitted, lambda: fitted(True), warped], ids=["", "16", "warped"])
+@pytest.mark.parametrize("model", [fitted, warped])
 def test_samples_are_differentiable_in_the_inputs(model: Any) -> None:
     at = torch.tensor([[0.2, 0.7], [0.6, 0.3]], dtype=torch.float64, requires_grad=True)
 
@@ -221,7 +211,7 @@ def test_samples_are_differentiable_in_the_inputs(model: Any) -> None:
         base = torch.full((1, *posterior.base_sample_shape), 0.7, dtype=torch.float64)
         return posterior.rsample_from_base_samples(torch.Size([1]), base)
 
-    assert torch.autograd.gradcheck(sample, (at,), atol=1e-4, rtol=1e-3)
+    assert torch.autograd.gradcheck(sample, (at,), eps=1e-4, atol=1e-3, rtol=1e-2)
 
 
 def test_known_variances_add_to_the_noise() -> None:
@@ -233,7 +223,7 @@ def test_known_variances_add_to_the_noise() -> None:
     assert float(own[12:].median()) < float(own[:12].median())
 
 
-@pytest.mark.parametrize("kind", ["", "Standardize", "warped", "two", "16"])
+@pytest.mark.parametrize("kind", ["", "Standardize", "warped", "two"])
 def test_further_measurements_have_the_mean_of_the_known_variances(kind: str) -> None:
     x, y = decades() if kind == "warped" else measured()
     y = torch.cat([y, 3.0 - 2.0 * y], -1) if kind == "two" else y
@@ -241,7 +231,7 @@ def test_further_measurements_have_the_mean_of_the_known_variances(kind: str) ->
     options: Any = {"hyperparameters": WARPED if kind == "warped" else QUICK}
     if kind == "Standardize":
         options["outcome_transform"] = Standardize(1)
-    model = RobustGP(x, y, (deviation**2).expand_as(y).clone(), integrated=kind == "16", **options)
+    model = RobustGP(x, y, (deviation**2).expand_as(y).clone(), **options)
     shape = (1, y.shape[-1])
     _, known = model.outcome_transform(y, (deviation**2).expand_as(y))
     assert known is not None
@@ -288,7 +278,7 @@ def test_a_fitted_transformation_maps_quantiles_exactly() -> None:
     assert not model.outcome_transform._is_linear
     posterior = model.posterior(points)
     assert isinstance(posterior, ChainPosterior)
-    normal = model.beliefs[0].posterior.joint(points)
+    normal = model.beliefs[0].outcome.integrated.joint(points)
     for share in (0.1, 0.5, 0.9):
         level = torch.tensor(share, dtype=torch.float64)
         deviation = normal.covariance.diagonal().sqrt()
@@ -310,12 +300,11 @@ def test_a_fitted_transformation_maps_quantiles_exactly() -> None:
         torch.testing.assert_close(found, share, rtol=1e-4, atol=0.0)
 
 
-@pytest.mark.parametrize("integrated", [False, True])
 @pytest.mark.parametrize(("weight", "offset"), [(1e6, 0.0), (-0.5, 3.0)])
 def test_a_weighted_outcome_has_the_exact_posterior_of_its_values(
-    weight: float, offset: float, integrated: bool
+    weight: float, offset: float
 ) -> None:
-    model = warped(integrated)
+    model = warped()
     weights = torch.tensor([weight], dtype=torch.float64)
     transform = ScalarizedPosteriorTransform(weights, offset)
     plain = model.posterior(UNIT)
@@ -330,27 +319,15 @@ def test_a_weighted_outcome_has_the_exact_posterior_of_its_values(
     opposite = 1.0 - level if weight < 0.0 else level
     expected = offset + weight * plain.quantile(opposite)
     torch.testing.assert_close(found.quantile(level), expected, rtol=1e-4, atol=1e-4)
-    if not integrated:
-        value = plain.quantile(level)[0, 0]
-        torch.testing.assert_close(
-            found.density(offset + weight * value), plain.density(value) / abs(weight)
-        )
+    value = plain.quantile(level)[0, 0]
+    torch.testing.assert_close(
+        found.density(offset + weight * value), plain.density(value) / abs(weight)
+    )
     for function in (
         LogExpectedImprovement(model, best_f=0.0, posterior_transform=transform),
         qLogNoisyExpectedImprovement(model, X_baseline=UNIT, posterior_transform=transform),
     ):
         assert bool(function(UNIT.unsqueeze(-2) + 0.1).isfinite().all())
-
-
-def test_a_mixture_under_a_transformation_has_the_moments_of_its_samples() -> None:
-    posterior: Any = warped(True).posterior(UNIT)
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        draws = posterior.rsample(torch.Size([20_000])).movedim(-3, 0).flatten(0, 1)
-    torch.testing.assert_close(posterior.mixture_mean, draws.mean(0), rtol=0.1, atol=0.0)
-    deviation = posterior.mixture_variance.sqrt()
-    torch.testing.assert_close(deviation, draws.std(0), rtol=0.2, atol=0.0)
-    assert not hasattr(warped().posterior(UNIT), "mixture_mean")
 
 
 def test_a_posterior_transform_that_needs_a_gaussian_says_what_to_do() -> None:
@@ -437,32 +414,6 @@ def test_whole_numbers_are_inputs_like_others(kind: torch.dtype) -> None:
         assert torch.equal(answer.variance, expected.variance)
 
 
-def test_an_integrated_model_is_a_mixture_by_the_conventions_of_fully_bayesian_ones() -> None:
-    model = fitted(True)
-    posterior = model.posterior(UNIT)
-    assert isinstance(posterior, GaussianMixturePosterior)
-    assert posterior.mean.shape == (16, 2, 1)
-    draws = model.beliefs[0].draws(UNIT, 16_000)
-    torch.testing.assert_close(posterior.mixture_mean[:, 0], draws.mean(-1), atol=0.03, rtol=0.0)
-    torch.testing.assert_close(
-        posterior.mixture_covariance_matrix.to_dense(), torch.cov(draws), atol=0.05, rtol=0.05
-    )
-    assert float(posterior.mixture_variance.min()) > float(fitted().posterior(UNIT).variance.min())
-    assert PosteriorMean(model)(UNIT.unsqueeze(-2)).shape == (2,)
-
-
-def test_an_integrated_list_is_a_mixture() -> None:
-    both = fitted(True, 2)
-    listed = ModelListGP(both.subset_output([0]), both.subset_output([1]))
-    posterior = listed.posterior(UNIT)
-    assert isinstance(posterior, GaussianMixturePosterior)
-    torch.testing.assert_close(posterior.mean, both.posterior(UNIT).mean)
-    further = torch.zeros(2, 2, dtype=torch.float64)
-    conditioned = listed.condition_on_observations([UNIT, UNIT], further).posterior(UNIT)
-    expected = both.condition_on_observations(UNIT, further).posterior(UNIT)
-    torch.testing.assert_close(conditioned.mean, expected.mean)
-
-
 # State
 
 
@@ -475,20 +426,15 @@ def restored(state: Any, model: RobustGP) -> RobustGP:
     return model
 
 
-@pytest.mark.parametrize("integrated", [False, True])
-def test_a_state_gives_the_same_posterior_without_a_fit(
-    monkeypatch: pytest.MonkeyPatch, integrated: bool
-) -> None:
-    model, (x, y) = fitted(integrated, 2), measured()
+def test_a_state_gives_the_same_posterior_without_a_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, (x, y) = fitted(2), measured()
     state, before = model.state_dict(), model.posterior(UNIT)
 
     def fit(*_: Any) -> None:
         raise AssertionError("fitted again")
 
     monkeypatch.setattr(HyperparameterFit, "fit", fit)
-    fresh = RobustGP(
-        x, torch.cat([y, 3.0 - 2.0 * y], -1), integrated=integrated, hyperparameters=QUICK
-    )
+    fresh = RobustGP(x, torch.cat([y, 3.0 - 2.0 * y], -1), hyperparameters=QUICK)
     after = restored(state, fresh).posterior(UNIT)
     assert torch.equal(after.mean, before.mean)
     assert torch.equal(after.variance, before.variance)
@@ -527,15 +473,14 @@ OTHER_DATA = {
 }
 
 
-@pytest.mark.parametrize("integrated", [False, True])
 @pytest.mark.parametrize("name", OTHER_DATA)
 def test_a_state_of_other_data_has_their_hyperparameters_and_no_weights_of_theirs(
-    name: str, integrated: bool
+    name: str,
 ) -> None:
     before, after, kept = OTHER_DATA[name]
     x, y = measured()
     y[10] = -40.0
-    options: Any = {"hyperparameters": QUICK, "integrated": integrated}
+    options: Any = {"hyperparameters": QUICK}
     first = RobustGP(x[before], y[before], **options)
     model = restored(first.state_dict(), RobustGP(x[after], y[after], **options))
     assert model.fits[0].noise == first.fits[0].noise
@@ -553,7 +498,7 @@ def test_a_state_of_other_data_has_their_hyperparameters_and_no_weights_of_their
 
 def test_a_state_of_more_data_has_components_by_all_weights() -> None:
     x, y = measured()
-    few = RobustGP(x[1:], y[1:], integrated=True, hyperparameters=QUICK)
+    few = RobustGP(x[1:], y[1:], hyperparameters=QUICK)
     few.set_extra_state(fitted().get_extra_state())
     mixture: Any = few.beliefs[0].outcome.uncertainty
     weights = mixture.modes[0].weights.clamp_max(1.0)
@@ -671,7 +616,7 @@ def test_a_state_that_is_none_is_refused() -> None:
 
 
 def test_copies_have_the_same_posterior() -> None:
-    for model in (fitted(), fitted(True), warped()):
+    for model in (fitted(), warped()):
         one = model.condition_on_observations(UNIT[:1], torch.zeros(1, 1, dtype=torch.float64))
         before = one.posterior(UNIT).mean
         assert torch.equal(copy.deepcopy(one).posterior(UNIT).mean, before)
@@ -717,7 +662,6 @@ def test_data_that_do_not_go_together(given: tuple, message: str) -> None:
     [
         ({"bounds": UNIT.flip(0)}, "`bounds` is"),
         ({"bounds": [0.0, 1.0]}, "expected lower and upper bounds"),
-        ({"integrated": 1}, "`integrated` is 1"),
         ({"hyperparameters": "robust"}, "`hyperparameters` is"),
     ],
 )
@@ -741,7 +685,7 @@ def test_inputs_and_outcomes_that_are_not_finite_are_refused(value: float) -> No
     bad = UNIT.clone()
     bad[1, 0] = value
     good = torch.zeros(2, 1, dtype=torch.float64)
-    for model in (fitted(), fitted(True), warped()):
+    for model in (fitted(), warped()):
         with pytest.raises(InvalidInput, match=f"`X` is {value} in row 1"):
             model.posterior(bad)
         with pytest.raises(InvalidInput, match=f"`X` is {value} in row 1"):
@@ -806,10 +750,9 @@ def test_outcomes_whose_squares_are_no_numbers_are_refused(scale: float) -> None
 def test_no_points_have_an_empty_posterior(shape: tuple[int, ...]) -> None:
     points = torch.zeros(*shape, 2, dtype=torch.float64)
     given = fitted().condition_on_observations(UNIT, torch.zeros(2, 1, dtype=torch.float64))
-    for model in (fitted(), fitted(True), given, warped()):
-        components = (16,) if is_ensemble(model) else ()
+    for model in (fitted(), given, warped()):
         posterior = model.posterior(points, observation_noise=True)
-        expected = (*shape[:-1], *components, shape[-1], 1)
+        expected = (*shape, 1)
         assert posterior.mean.shape == posterior.variance.shape == expected
         assert posterior.rsample(torch.Size([5])).shape == (5, *expected)
     if 0 not in shape[:-1]:  # of which GPyTorch makes no law of several outcomes
@@ -833,15 +776,14 @@ def test_tools_that_need_a_gpytorch_model_say_what_to_use_instead() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("model", [fitted, lambda: fitted(True), warped], ids=["", "16", "warped"])
+@pytest.mark.parametrize("model", [fitted, warped])
 def test_acquisition_functions_are_optimised(model: Any) -> None:
     x, _ = measured()
     functions = [
         (LogExpectedImprovement(model(), best_f=1.5), 1),
         (qLogNoisyExpectedImprovement(model(), X_baseline=x[:12]), 2),
+        (qKnowledgeGradient(model(), num_fantasies=4), 1),
     ]
-    if not is_ensemble(model()):  # BoTorch's one-shot functions take no ensembles
-        functions.append((qKnowledgeGradient(model(), num_fantasies=4), 1))
     for acquisition, q in functions:
         options = {"num_restarts": 2, "raw_samples": 8, "options": {"maxiter": 8}}
         found, value = optimize_acqf(acquisition, UNIT, q=q, **options)

@@ -111,11 +111,11 @@ def conjugate(data: Data) -> Prediction:
     return Prediction(middle - 1.96 * deviation, middle, middle + 1.96 * deviation)
 
 
-def robust(data: Data, *, integrated: bool = False) -> Prediction:
+def robust(data: Data) -> Prediction:
     """`RobustGP`."""
     from surefoot.integrations.botorch import RobustGP
 
-    model = RobustGP(data.x, data.y.unsqueeze(-1), integrated=integrated)
+    model = RobustGP(data.x, data.y.unsqueeze(-1))
     return of_botorch(model, data.held_out)
 
 
@@ -125,7 +125,6 @@ METHODS: dict[str, tuple[Callable[[Data], Prediction], int]] = {
     "relevance pursuit": (lambda data: single_task(data, matern=True, pursuit=True), 100),
     "robust conjugate": (conjugate, OTHERS_UP_TO),
     "RobustGP": (robust, 10**9),
-    "integrated": (lambda data: robust(data, integrated=True), 1000),
 }
 
 

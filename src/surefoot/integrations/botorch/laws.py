@@ -16,22 +16,11 @@ Law = Callable[[Tensor], Moments]
 
 
 def law_of(belief: Belief) -> Law:
-    """The posterior of a belief, at its hyperparameters."""
-    return _standardised(belief, belief.posterior.joint)
-
-
-def mixture_of(belief: Belief) -> Law:
-    """The posterior under samples of the hyperparameters, at points (..., 1, q, d)."""
-    return _standardised(
-        belief, lambda points: belief.outcome.integrated.components(points.squeeze(-3))
-    )
-
-
-def _standardised(belief: Belief, law: Law) -> Law:
+    """The moments of the posterior of a belief, integrated over the hyperparameters."""
     center, scale = belief.outcome.fitted.center, belief.outcome.fitted.scale
 
     def standardised(points: Tensor) -> Moments:
-        mean, covariance = law(points)
+        mean, covariance = belief.outcome.integrated.joint(points)
         return Moments((mean - center) / scale, covariance / scale**2)
 
     return standardised

@@ -11,9 +11,7 @@ import torch
 from botorch.acquisition.objective import ScalarizedPosteriorTransform
 from botorch.models.transforms.outcome import OutcomeTransform
 from botorch.posteriors import GPyTorchPosterior, Posterior, PosteriorList, TransformedPosterior
-from botorch.posteriors.fully_bayesian import MCMC_DIM, GaussianMixturePosterior
 from gpytorch.distributions import MultivariateNormal
-from linear_operator import to_linear_operator
 from torch import Tensor
 
 from surefoot.integrations.botorch.normal import MultitaskNormal, Normal
@@ -24,7 +22,7 @@ _NODES = 64  # of Gauss-Hermite quadrature
 
 
 class ChainPosterior(TransformedPosterior):
-    """Posterior of values whose transformed values have a Gaussian posterior, or a mixture.
+    """Posterior of values whose transformed values have a Gaussian posterior.
 
     Samples and quantiles are those of the Gaussian posterior, mapped by the inverse, and so exact;
     mean and variance are by quadrature. The median is the inverse of the Gaussian's.
@@ -58,20 +56,6 @@ class ChainPosterior(TransformedPosterior):
     def scaled(self, weight: float, offset: float) -> ChainPosterior:
         """Posterior of offset + weight * values, for a weight other than 0."""
         return type(self)(self._posterior, Chain((Affine(offset, weight), *self._chain.parts)))
-
-
-class MixtureChainPosterior(ChainPosterior):
-    """A `ChainPosterior` of a mixture, by the conventions of `GaussianMixturePosterior`."""
-
-    @property
-    def mixture_mean(self) -> Tensor:
-        """Mean (..., q, m) over the components."""
-        return self.mean.mean(MCMC_DIM)
-
-    @property
-    def mixture_variance(self) -> Tensor:
-        """Variance (..., q, m) within the components and between them."""
-        return self.variance.mean(MCMC_DIM) + self.mean.var(MCMC_DIM, correction=0)
 
 
 class ChainTransform(OutcomeTransform):
@@ -133,12 +117,12 @@ class ChainTransform(OutcomeTransform):
         """The posterior of outcomes whose transformed values have this one.
 
         Args:
-            posterior: A Gaussian posterior or mixture of one outcome, or a `PosteriorList` of them.
+            posterior: A Gaussian posterior of one outcome, or a `PosteriorList` of them.
             X: Not used.
 
         Returns:
-            A Gaussian posterior or mixture where all transformations are affine; else a
-            `ChainPosterior`, or a `PosteriorList` of several.
+            A Gaussian posterior where all transformations are affine; else a `ChainPosterior`, or
+            a `PosteriorList` of several.
         """
         parts = getattr(posterior, "posteriors", [posterior])
         if len(parts) != len(self._chains):
@@ -148,13 +132,13 @@ class ChainTransform(OutcomeTransform):
             )
         if not self._is_linear:
             pairs = zip(parts, self._chains, strict=True)
-            whole = [_chained(part, chain) for part, chain in pairs]
+            whole = [ChainPosterior(part, chain) for part, chain in pairs]
             return whole[0] if len(whole) == 1 else PosteriorList(*whole)
         lines = [_line_of(chain) for chain in self._chains]
         normals = [part.distribution for part in parts]
         if len(normals) == 1:
-            return type(parts[0])(_affine(normals[0], *lines[0]))
-        return type(parts[0])(MultitaskNormal.independent(normals, lines))
+            return GPyTorchPosterior(_affine(normals[0], *lines[0]))
+        return GPyTorchPosterior(MultitaskNormal.independent(normals, lines))
 
     def _columns(self, values: Tensor) -> Sequence[Tensor]:
         # A list of models passes outcomes of one model without their last dimension.
@@ -162,12 +146,6 @@ class ChainTransform(OutcomeTransform):
 
     def _joined(self, values: Tensor, columns: Sequence[Tensor]) -> Tensor:
         return columns[0] if len(columns) == 1 else torch.stack(list(columns), -1)
-
-
-def posterior_of(mean: Tensor, covariance: Tensor, *, mixture: bool) -> GPyTorchPosterior:
-    """Posterior of one outcome, or a mixture of those along the last batch dimension."""
-    kind = GaussianMixturePosterior if mixture else GPyTorchPosterior
-    return kind(Normal(mean, to_linear_operator(covariance)))
 
 
 def transformed(posterior: Posterior, transform: Callable[..., Posterior], X: Tensor) -> Posterior:
@@ -198,11 +176,6 @@ def transformed(posterior: Posterior, transform: Callable[..., Posterior], X: Te
             "`objective` to an acquisition function of samples instead, or make the model with "
             "`hyperparameters=HyperparameterFit(warped=False)`."
         ) from error
-
-
-def _chained(posterior: GPyTorchPosterior, chain: Chain) -> ChainPosterior:
-    is_mixture = isinstance(posterior, GaussianMixturePosterior)
-    return (MixtureChainPosterior if is_mixture else ChainPosterior)(posterior, chain)
 
 
 def _line_of(chain: Chain) -> tuple[float, float]:

@@ -12,10 +12,11 @@ import torch
 from botorch.models.model import FantasizeMixin, Model
 from botorch.models.transforms.input import InputTransform
 from botorch.models.transforms.outcome import ChainedOutcomeTransform, OutcomeTransform
-from botorch.posteriors import Posterior, PosteriorList
+from botorch.posteriors import GPyTorchPosterior, Posterior, PosteriorList
 from gpytorch.constraints import Positive
 from gpytorch.likelihoods import GaussianLikelihood
 from gpytorch.models.gp import GP
+from linear_operator import to_linear_operator
 from torch import Tensor
 
 from surefoot._internal import checks
@@ -25,12 +26,9 @@ from surefoot.beliefs import Belief, Credible, Moments, Reported
 from surefoot.beliefs import Model as OutcomeModel
 from surefoot.hyperparameters import HyperparameterFit
 from surefoot.hyperparameters.fitted import Fitted
-from surefoot.integrations.botorch.laws import Conditioned, Law, law_of, mixture_of
-from surefoot.integrations.botorch.outcome_transform import (
-    ChainTransform,
-    posterior_of,
-    transformed,
-)
+from surefoot.integrations.botorch.laws import Conditioned, Law, law_of
+from surefoot.integrations.botorch.normal import Normal
+from surefoot.integrations.botorch.outcome_transform import ChainTransform, transformed
 from surefoot.integrations.botorch.state import fits_from, state_of
 from surefoot.integrations.botorch.training_data import (
     MOST_VARIANCE,
@@ -49,12 +47,7 @@ from surefoot.spaces import Box
 from surefoot.types import InvalidInput
 
 _JITTER = 1e-10  # of the prior variance, so that covariances of close points can be factored
-_FOLLOWING = (
-    "beliefs",
-    "_laws",
-    "_components",
-    "_noises",
-)  # from data and hyperparameters, when asked for
+_FOLLOWING = ("beliefs", "_laws", "_noises")  # from data and hyperparameters, when asked for
 _DATA = ("_train_X", "_train_Y", "_train_Yvar")  # in the units of the user
 
 
@@ -91,10 +84,9 @@ class RobustGP(Model, GP, FantasizeMixin):
     fitted where it is first needed; `fit_gpytorch_mll` leaves it as it is. Computations are in
     float64, posteriors have the dtype of the inputs.
 
-    The posterior is Gaussian, or a `ChainPosterior` with exact samples and quantiles where the
-    fitted transformation is not affine. With `integrated=True` it is a mixture over 16 samples of
-    the hyperparameters, as that of BoTorch's fully Bayesian models; like these, it is not for
-    one-shot acquisition functions such as `qKnowledgeGradient`.
+    The posterior has the moments of a mixture over 16 samples of the hyperparameters, with up to
+    1,000 outcomes. It is Gaussian, or a `ChainPosterior` with exact samples and quantiles where the
+    fitted transformation is not affine.
 
     `condition_on_observations` and `fantasize` trust what they add: it has the noise of a reward
     that is no outlier. Where new measurements may be outliers, make a new model of all of them.
@@ -115,7 +107,6 @@ class RobustGP(Model, GP, FantasizeMixin):
             the outcomes, the model has a copy, and fits none of its parameters.
         bounds: Bounds (2, d) of the (transformed) inputs, relative to which lengthscales have their
             prior; by default, those of the data.
-        integrated: Whether to integrate over the hyperparameters, with up to 1,000 outcomes.
         hyperparameters: Rule by which hyperparameters are fitted; that of `robust_ucb` by default.
             `HyperparameterFit(warped=False)` fits no transformation.
 
@@ -148,7 +139,6 @@ class RobustGP(Model, GP, FantasizeMixin):
         outcome_transform: OutcomeTransform | None = None,
         input_transform: InputTransform | None = None,
         bounds: Tensor | Sequence | None = None,
-        integrated: bool = False,
         hyperparameters: HyperparameterFit | None = None,
     ) -> None:
         check_data(train_X, train_Y, train_Yvar)
@@ -156,7 +146,6 @@ class RobustGP(Model, GP, FantasizeMixin):
             checks.instance("hyperparameters", hyperparameters, HyperparameterFit)
         warn_of_small_outcomes(train_Y)
         super().__init__()
-        self._is_ensemble = checks.truth("integrated", integrated)
         if input_transform is not None:
             own = own_copy("input_transform", input_transform)
             self.input_transform = own.train().to(train_X)
@@ -266,10 +255,8 @@ class RobustGP(Model, GP, FantasizeMixin):
 
     @property
     def batch_shape(self) -> torch.Size:
-        """Batch shape of what was conditioned on, then the 16 components of a mixture."""
-        components = torch.Size([self._components] if self._is_ensemble else [])
-        shapes = [shape for one in self._further for shape in _batches(one)]
-        return torch.broadcast_shapes(components, *shapes)
+        """Batch shape of what was conditioned on."""
+        return torch.broadcast_shapes(*[shape for one in self._further for shape in _batches(one)])
 
     def posterior(
         self,
@@ -290,7 +277,7 @@ class RobustGP(Model, GP, FantasizeMixin):
                 affine, a `ScalarizedPosteriorTransform` of one outcome is exact.
 
         Returns:
-            Posterior of outcomes (..., q, m); of (..., 16, q, m) if `integrated`.
+            Posterior of outcomes (..., q, m).
 
         Raises:
             InvalidInput: If `X` is of another shape, or the transform needs a Gaussian posterior
@@ -298,8 +285,6 @@ class RobustGP(Model, GP, FantasizeMixin):
         """
         X = self._located(X)
         points = X.to(self._points.device, torch.float64)
-        if self._is_ensemble:
-            points = points.unsqueeze(-3)
         chosen = range(self.num_outputs) if output_indices is None else output_indices
         parts = []
         for output in chosen:
@@ -307,7 +292,7 @@ class RobustGP(Model, GP, FantasizeMixin):
             jitter = self._jitter(output)
             noise: Any = jitter
             if isinstance(observation_noise, Tensor):
-                known = self._by_component(observation_noise)[..., output].to(mean)
+                known = observation_noise[..., output].to(mean)
                 noise = noise + _standardised(known, self.fits[output], mean)
             elif observation_noise:
                 noise = noise + self._noises[output]
@@ -315,7 +300,9 @@ class RobustGP(Model, GP, FantasizeMixin):
             # Beside what was measured, rounding may leave a negative variance.
             lacking = (jitter - own - covariance.diagonal(dim1=-2, dim2=-1)).clamp_min(0.0)
             covariance = covariance + torch.diag_embed(own + lacking)
-            parts.append(posterior_of(mean.to(X), covariance.to(X), mixture=self._is_ensemble))
+            parts.append(
+                GPyTorchPosterior(Normal(mean.to(X), to_linear_operator(covariance.to(X))))
+            )
         whole: Any = parts[0] if len(parts) == 1 else PosteriorList(*parts)
         transform = self.outcome_transform
         if output_indices is not None:
@@ -500,15 +487,11 @@ class RobustGP(Model, GP, FantasizeMixin):
         points = points.to(self._points.device, torch.float64)
         check_finite("Y", values)
         values = values.to(points)
-        if self._is_ensemble:
-            has_components = values.ndim > points.ndim and values.shape[-3] == self._components
-            values = values if has_components else values.unsqueeze(-3)
-            points = points.unsqueeze(-3)
         if noise is None:
             own = values.new_tensor(self._noises)
         else:
             check_finite("noise", noise, MOST_VARIANCE)
-            known = self._by_component(noise).to(values).broadcast_to(values.shape)
+            known = noise.to(values).broadcast_to(values.shape)
             columns = zip(known.unbind(-1), self.fits, values.unbind(-1), strict=True)
             own = torch.stack([_standardised(*column) for column in columns], -1)
         shape = torch.broadcast_shapes(own.shape, values.shape[-2:])
@@ -529,8 +512,7 @@ class RobustGP(Model, GP, FantasizeMixin):
 
     @cached_property
     def _laws(self) -> list[Law]:
-        of = mixture_of if self._is_ensemble else law_of
-        return [of(belief) for belief in self.beliefs]
+        return [law_of(belief) for belief in self.beliefs]
 
     def _law(self, output: int) -> Law:
         law = self._laws[output]
@@ -538,17 +520,8 @@ class RobustGP(Model, GP, FantasizeMixin):
             law = further.on(law, output)
         return law
 
-    @cached_property
-    def _components(self) -> int:
-        """Number of components of the mixture."""
-        one = self._points[:1, None].double()
-        return self.beliefs[0].outcome.integrated.components(one).mean.shape[-2]
-
     def _jitter(self, output: int) -> float:
         return _JITTER * float(self.fits[output].kernel.outputscale)
-
-    def _by_component(self, noise: Tensor) -> Tensor:
-        return noise.unsqueeze(-3) if self._is_ensemble and noise.ndim > 2 else noise
 
     def _outcome_model(self, device: torch.device | str) -> OutcomeModel:
         bounds = ends(self._points) if self._own_bounds is None else self._own_bounds
