@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
+from torch.distributions import StudentT
 
 from surefoot.hyperparameters.conditional import Process
 from surefoot.hyperparameters.cross_validation import CrossValidation
@@ -154,6 +155,14 @@ class PosteriorMode:
             self.evidence.points,
             self.model.lengthscales[self.evidence.group],
         )
+
+    def left_out_log_densities(self) -> Tensor:
+        """Log densities (t,) of the rewards, with Student-t noise, each given the others."""
+        found = self.cross_validation()
+        own = self.model.noise * (1.0 - 1.0 / self.weights)
+        scales = (found.deviations.square() + own).clamp_min(self.model.noise).sqrt()
+        law = StudentT(self.dof, validate_args=False)
+        return law.log_prob((found.rewards - found.predicted) / scales) - scales.log()
 
     @property
     def degrees_of_freedom(self) -> float:
