@@ -79,10 +79,9 @@ class Standardisation:
     def compressed(self, plain: Standardised) -> Standardised:
         """Rewards with large distances compressed, if the evidence and the better half favour it.
 
-        As strongly as the better half of the rewards is predicted best when each is left out, while
-        the evidence grows, without what makes outliers look like a function. All rewards together
-        favour what is constant for most of them, though noise that they have in common is none in
-        other units, and the best ones are predicted worse.
+        As strongly as the evidence grows, where rewards above the median are predicted better from
+        the others than before, without what makes outliers look like a function. All rewards
+        together favour what is alike for most of them, even if the best are predicted worse.
         """
         better = self.searched.rewards > self.searched.rewards.median()
 
