@@ -14,13 +14,13 @@ from gpytorch.kernels import Kernel
 from torch import Tensor
 
 from surefoot import Method, Optimizer
-from surefoot.bandits import leverage_threshold
 from surefoot.estimators import Constants, Estimate, Sample
 from surefoot.features import Exact, Features
 from surefoot.spaces import Space
 from surefoot.types import InvalidInput
 from surefoot.widths import Progress, Width
 from surefoot_experiments.baselines.arguments import positive, probability
+from surefoot_experiments.off_policy import leverage_threshold
 
 
 @dataclass(frozen=True)

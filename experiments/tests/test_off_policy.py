@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import surefoot as sf
-from surefoot.bandits import Decision, doubly_robust, ips, replay
+from surefoot.bandits import Decision
+from surefoot_experiments.off_policy import doubly_robust, ips, replay
 
 
 def test_weights_of_one_give_the_mean() -> None:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from surefoot.bandits.off_policy import leverage_threshold
+from surefoot_experiments.off_policy import leverage_threshold
 
 sizes = st.lists(st.one_of(st.just(0.0), st.floats(1e-70, 1e70)), min_size=1, max_size=60).filter(
     any

@@ -7,13 +7,14 @@ from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from surefoot._internal import checks
-from surefoot._internal.linalg import Floats
-from surefoot.bandits.contextual import Contextual, Decision
+from surefoot.bandits import Contextual, Decision
 from surefoot.types import InvalidInput, NotReady
+from surefoot_experiments.baselines.arguments import probability
+
+Floats = NDArray[np.float64]
 
 _PASSES = 3  # of the mean that terms are truncated about
 _TINY = 1e-300  # to divide by where there is nothing
@@ -92,8 +93,9 @@ def replay(log: Iterable[tuple[ArrayLike, int, float]], bandit: _Learner) -> Rep
 
     Example:
         >>> import surefoot as sf
+        >>> from surefoot_experiments.off_policy import replay
         >>> log = [([[0.0], [1.0]], action, float(action)) for action in (0, 1, 1, 0, 1, 0, 1, 1)]
-        >>> sf.bandits.replay(log, sf.bandits.contextual(1)).seen
+        >>> replay(log, sf.bandits.contextual(1)).seen
         8
     """
     rewards, seen = [], 0
@@ -103,7 +105,7 @@ def replay(log: Iterable[tuple[ArrayLike, int, float]], bandit: _Learner) -> Rep
         if logged is None or not 0 <= logged < number:
             bandit.forget(decision)
             raise InvalidInput(
-                f"`log` has the action {checks.shown(action)} in decision {seen} of {number} "
+                f"`log` has the action {action!r} in decision {seen} of {number} "
                 "options, expected an index of one of them, from 0 on."
             )
         seen += 1
@@ -125,9 +127,10 @@ def _number_of(bandit: _Learner, options: ArrayLike) -> float:
 
 def _index(action: object) -> int | None:
     """A logged action as an index, which a table of numbers may have as 1.0; None for no index."""
-    if isinstance(action, float | np.floating):
-        return int(action) if float(action).is_integer() else None
-    return checks.integer(action)
+    if isinstance(action, bool) or not isinstance(action, int | float | np.integer):
+        return None
+    number = float(action)
+    return int(number) if number.is_integer() else None
 
 
 def ips(rewards: ArrayLike, weights: ArrayLike, *, level: float = 0.95) -> PolicyValue:
@@ -154,8 +157,8 @@ def ips(rewards: ArrayLike, weights: ArrayLike, *, level: float = 0.95) -> Polic
         counterfactual learning".
 
     Example:
-        >>> import surefoot as sf
-        >>> value = sf.bandits.ips([1.0, 0.0, 1.0, 1.0] * 50, [2.0, 2.0, 0.0, 0.0] * 50)
+        >>> from surefoot_experiments.off_policy import ips
+        >>> value = ips([1.0, 0.0, 1.0, 1.0] * 50, [2.0, 2.0, 0.0, 0.0] * 50)
         >>> value.value
         0.5
     """
@@ -207,8 +210,8 @@ def doubly_robust(
         Zhou and Zhou 2021, "A new principle for tuning-free Huber regression", for the equation.
 
     Example:
-        >>> import surefoot as sf
-        >>> value = sf.bandits.doubly_robust([1.0, 3.0], [1.0, 1.0], [1.0, 3.0], [2.0, 4.0])
+        >>> from surefoot_experiments.off_policy import doubly_robust
+        >>> value = doubly_robust([1.0, 3.0], [1.0, 1.0], [1.0, 3.0], [2.0, 4.0])
         >>> value.value
         3.0
     """
@@ -224,7 +227,7 @@ def doubly_robust(
 def _truncated(target: Floats, residuals: Floats, weights: Floats, level: float) -> PolicyValue:
     """Mean of targets plus weighted residuals, with these truncated about their own mean."""
     terms, number = weights * residuals, len(residuals)
-    logarithm = math.log(2.0 / (1.0 - checks.probability("level", level)))
+    logarithm = math.log(2.0 / (1.0 - probability("level", level)))
     center, bound = float(np.median(terms)), 0.0
     for _ in range(_PASSES):
         sizes = np.abs(terms - center)
@@ -285,7 +288,7 @@ def _column(name: str, values: ArrayLike) -> Floats:
     try:
         column = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InvalidInput(f"`{name}` is {checks.shown(values)}, expected numbers (n,).") from None
+        raise InvalidInput(f"`{name}` is {values!r}, expected numbers (n,).") from None
     if column.ndim != 1 or not len(column):
         raise InvalidInput(
             f"`{name}` has the shape {column.shape}, expected (n,), a number for each decision, at "
