@@ -146,8 +146,10 @@ class self_normalised(Theorem):  # noqa: N801
         return self.norm(progress) + math.sqrt(most * exponent / progress.ridge)
 
     def shares(self, rounds: int) -> Tensor:
-        """v tau_s^p of the rewards (t,): by the convexity of z^(p/2), |h|^p is at most
-        p/2 tau^(p-2) h^2 + (1 - p/2) tau^p for any tau."""
+        """v tau_s^p of the rewards (t,).
+
+        |h|^p is at most p/2 tau^(p-2) h^2 + (1 - p/2) tau^p for any tau, a tangent in h^2.
+        """
         return 0.5 / (1.0 + torch.arange(rounds, dtype=torch.float64) / self.mixture)
 
     def scales(self, rounds: int) -> Tensor:
