@@ -17,6 +17,7 @@ from surefoot_experiments.problems import synthetic
 from surefoot_experiments.scoreboard.task import CONFIRMATION, DEVELOPMENT, GAP
 
 CLEAN, WITH_OUTLIERS = "given", "given-with-outliers"
+NEAR = "given-near-optimum"  # where a search has measured half of them
 GIVEN = "data-sets"  # the table of their rows, and the suite in their cases
 DATA_SEEDS = {DEVELOPMENT: (20, 21, 22), CONFIRMATION: (30, 31, 32)}
 SUREFOOT, ROBUST_GP = "surefoot", "robust-gp"
@@ -25,6 +26,8 @@ SHARE = 0.06  # of outliers
 DISMISSED = 0.3  # the weight below which a reward is dismissed
 CHOSEN = 50  # test points whose predictions are best
 _NOISE = 0.05  # standard deviation, in those of the function
+_NOISE_NEAR, _DISTANCE = 0.2, 0.1  # of points near the optimum, and how far off each coordinate is
+_SEARCHED = 20_000  # points, of which the best is taken for the optimum
 _SIZE = 10.0  # of outliers of one size
 _SMALLEST, _RATIO = 1.5, 100.0  # of outliers of many sizes, whose logarithm is uniform
 _TEST = 1000
@@ -48,7 +51,7 @@ def _wide(signs: Tensor, shares: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class DataSet:
-    """Uniform points on a function, and rewards of which some are outliers.
+    """Points on a function, uniform or half near its optimum, and rewards with some outliers.
 
     Args:
         function: Name of the function in BoTorch.
@@ -56,6 +59,7 @@ class DataSet:
         points: The number of points.
         outliers: Sizes of outliers, given signs and uniform numbers.
         label: What they are, in the name; empty if there are none.
+        near: Whether every second point is near the optimum, as all test points then are.
     """
 
     function: str
@@ -63,16 +67,19 @@ class DataSet:
     points: int
     outliers: Callable[[Tensor, Tensor], Tensor] = _none
     label: str = ""
+    near: bool = False
 
     @property
     def name(self) -> str:
-        """Function, dimension, number of points and outliers."""
-        words = (self.function.lower(), str(self.dimension), str(self.points), self.label)
-        return "-".join(filter(None, words))
+        """Function, dimension, number of points, outliers and where the points are."""
+        words = [self.function.lower(), str(self.dimension), str(self.points), self.label]
+        return "-".join(filter(None, [*words, "near" * self.near]))
 
     @property
     def family(self) -> str:
-        """Whether there are outliers."""
+        """Whether there are outliers, and points near the optimum."""
+        if self.near:
+            return NEAR
         return WITH_OUTLIERS if self.label else CLEAN
 
     def drawn(self, seed: int) -> Drawn:
@@ -87,7 +94,14 @@ class DataSet:
             return problem.value(problem.lower + (problem.upper - problem.lower) * points)
 
         x, held_out = uniform(self.points, self.dimension), uniform(_TEST, self.dimension)
-        errors = _NOISE * torch.randn(self.points, generator=own, dtype=torch.float64)
+        if self.near:
+            searched = uniform(_SEARCHED, self.dimension)
+            best = searched[truth(searched).argmax()]
+            for points in (x[::2], held_out):
+                off = torch.randn(points.shape, generator=own, dtype=torch.float64)
+                points.copy_((best + _DISTANCE * off).clamp(0.0, 1.0))
+        noise = _NOISE_NEAR if self.near else _NOISE
+        errors = noise * torch.randn(self.points, generator=own, dtype=torch.float64)
         chance, signs, shares = uniform(3, self.points)
         is_outlier = (chance < SHARE) & bool(self.label)
         sizes = self.outliers(torch.where(signs < 0.5, -1.0, 1.0).double(), shares)
@@ -115,6 +129,9 @@ SETS = (
     DataSet("Hartmann", 6, 90, _wide, "wide"),
     DataSet("Levy", 4, 90, _two_sided, "two-sided"),
     DataSet("Ackley", 5, 120, _wide, "wide"),
+    DataSet("Hartmann", 6, 100, near=True),
+    DataSet("Ackley", 5, 100, near=True),
+    DataSet("Levy", 4, 100, near=True),
 )
 
 
