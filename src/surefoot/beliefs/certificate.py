@@ -104,14 +104,15 @@ def certificate(belief: Belief, delta: float | None, design: Tensor | None) -> C
     """
     if reason := _missing(belief):
         return reason
-    known, outcomes, center = belief.reported.assumed, [belief.outcome], 0.0
-    if known is not None:
+    known, center = belief.reported.assumed, 0.0
+    if known is None:
+        tried = [_proved(belief, belief.outcome, delta)]
+    else:
         center = float(belief.reported.units(torch.tensor(known.center, dtype=torch.float64)))
-    with catch_warnings():
-        simplefilter("ignore")  # that they are contradicted, which is an error where it matters
-        if known is not None:
+        with catch_warnings():
+            simplefilter("ignore")  # that one is contradicted, which is said where all are
             outcomes = [_assumed(belief, known, one, center) for one in known.lengthscale]  # type: ignore[union-attr]
-        tried = [_proved(belief, outcome, delta) for outcome in outcomes]
+            tried = [_proved(belief, outcome, delta) for outcome in outcomes]
     if not (proved := [one for one in tried if not one.band.shape.contradicted]):
         rest = " and ".join(tried[0].outcome.model.theorem.assumptions)  # type: ignore[union-attr]
         return (
