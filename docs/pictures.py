@@ -201,7 +201,7 @@ def draw_value_at_risk(results: Path) -> None:
 
 def draw_scoreboard(results: Path) -> None:
     """Performance profiles on bbob-noisy, a panel for each kind of noise."""
-    folder = results / "scoreboard" / "60-measurements" / "bbob-noisy"
+    folder = results / "scoreboard" / "confirmation" / "60-measurements" / "bbob-noisy"
     rows = pd.read_parquet(folder / "checkpoints.parquet")
     rows = scores.compared(rows[rows["rival"].isin(METHODS)])
     factors = np.logspace(0.0, 3.0, 200)
