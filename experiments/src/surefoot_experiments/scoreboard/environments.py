@@ -28,10 +28,13 @@ class Environment:
         name: Name of its folder.
         packages: What is installed, with PyTorch's version where PyTorch is needed, since its
             plain build for processors is named so.
+        alone: Packages that are installed without what they ask for, since their own limits
+            exclude each other.
     """
 
     name: str
     packages: tuple[str, ...]
+    alone: tuple[str, ...] = ()
 
 
 ENVIRONMENTS = {
@@ -53,9 +56,11 @@ ENVIRONMENTS = {
         Environment(
             "hebo",
             (
-                *("torch==2.13.0", "HEBO==0.3.6", "GPy==1.13.2", "pymoo==0.6.1.3"),
-                *("numpy<2", "scipy<1.13", "pandas<3"),
+                *("torch==2.13.0", "GPy==1.13.2", "gpytorch", "numpy<2", "scipy<1.13", "pandas<3"),
+                *("scikit-learn", "matplotlib", "autograd", "cma", "dill", "disjoint_set"),
+                "alive-progress",
             ),
+            ("HEBO==0.3.6", "pymoo==0.6.0.1"),
         ),
         Environment("simopt", ("simoptlib", "numpy<2.4")),
     )
@@ -94,7 +99,7 @@ def build(name: str, folder: Path, constraints: Path | None, say: Callable[[str]
     """
     if name not in ENVIRONMENTS:
         raise InvalidInput(f"no environment is named {name!r}, expected {', '.join(ENVIRONMENTS)}.")
-    packages = ENVIRONMENTS[name].packages
+    packages, alone = ENVIRONMENTS[name].packages, ENVIRONMENTS[name].alone
     limits = "" if constraints is None else _others(constraints, packages)
     target = folder / name
     python = target / "bin" / "python"
@@ -106,13 +111,16 @@ def build(name: str, folder: Path, constraints: Path | None, say: Callable[[str]
             shutil.rmtree(target)
             say(f"{target}: could not be built, see above")
             return False
-    say(f"{target}: pip install {' '.join(packages)}")
+    say(f"{target}: pip install {' '.join([*packages, *alone])}")
     with tempfile.TemporaryDirectory() as scratch:
         file = Path(scratch) / "constraints.txt"
         file.write_text(limits)
         command = [str(python), "-m", "pip", "install", "--quiet", "--constraint", str(file)]
-        run = subprocess.run([*command, *packages], stdin=subprocess.DEVNULL, check=False)
-    built = run.returncode == 0
+        runs = [[*command, *packages]] + ([[*command, "--no-deps", *alone]] if alone else [])
+        built = all(
+            subprocess.run(each, stdin=subprocess.DEVNULL, check=False).returncode == 0
+            for each in runs
+        )
     if is_new and not built:
         shutil.rmtree(target)  # one without its packages would be taken for a built one
     say(f"{target}: {'built' if built else 'could not be built, see above'}")
