@@ -83,6 +83,7 @@ def optimism(
     if not proved:
         raise InvalidInput(
             "`choose` is 'guarded', which needs bounds with a proof, of least squares and the "
-            "default policy: pass `noise`, and no `width`, `estimator` or `policy`."
+            "default policy: pass `noise`, or a `moment` of order 2 where there is one, and no "
+            "`width`, `estimator` or `policy`."
         )
     return Guarded(policy, slack, srinivas(delta), lacing)

@@ -52,7 +52,7 @@ def gp_ucb(
         moment: Bound on a moment of the rewards where tails may be heavy: the width is then
             `widths.self_normalised`.
         choose: "literal" maximises the upper bound of the width. "guarded", with `noise` or
-            `moment`, chooses by the heuristic as long as the bounds certify it
+            a `moment` of order 2, chooses by the heuristic as long as the bounds certify it
             (`acquisition.Guarded`): regret is that of the heuristic in practice, and at most 10
             times the bound of the theorem, 5 times with `moment`. On 20 functions each, 0.6 (two
             variables) to 1.3 (one) times that of the bounds alone.
@@ -96,7 +96,8 @@ def gp_ucb(
         width=bounds_or_heuristic(width, scale, kernel, noise, norm_bound, delta, moment),
         policy=optimism(
             choose,
-            proved=noise is not None or moment is not None,
+            # Bounds by a lower moment refuse too little of what a guard is there for.
+            proved=noise is not None or (moment is not None and moment.alpha == 1.0),
             delta=delta,
             slack=9.0 if moment is None else 4.0,
         ),

@@ -169,7 +169,10 @@ def _spread(
         squares = (sample.totals(sample.rewards.square()) - counts * means.square()).clamp_min(0.0)
         return lambda lower, upper: (rule.spread(counts, means, squares, lower, upper), 0.0)
 
+    factors = [one.to(sample.rewards) for one in rule.factors(sample.number)]
+
     def powers(*ends: Tensor) -> tuple[Tensor, float]:
-        return rule.powers([sample.rewards - end[sample.site] for end in ends], sample.totals)
+        residuals = [sample.rewards - end[sample.site] for end in ends]
+        return rule.powers(residuals, factors, sample.totals)
 
     return powers

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import torch
 from torch import Tensor
@@ -79,25 +79,26 @@ class Standardisation:
     def compressed(self, plain: Standardised) -> Standardised:
         """Rewards with large distances compressed, if the evidence and the better half favour it.
 
-        As strongly as the evidence grows, where rewards above the median are predicted better from
+        As strongly as the evidence grows, where rewards from the median on are predicted better from
         the others than before, without what makes outliers look like a function. All rewards
         together favour what is alike for most of them, even if the best are predicted worse.
         """
-        better = self.searched.rewards > self.searched.rewards.median()
+        better = self.searched.rewards >= self.searched.rewards.median()
 
+        @cache
         def foretold(found: Standardised) -> float:
             """Log density of the better half, in reward units."""
             slopes = found.units.chain.log_slope(self.searched.rewards)
             return float((found.modes[0].left_out_log_densities() + slopes)[better].sum())
 
         best, last = plain, plain
-        least = foretold(plain) + STRONG_EVIDENCE
         for warp in _warps(self.data.rewards):
             other = self._under(ONE_LEVEL, warp, self.nu)
             if other.score <= last.score:
                 break
             last = other
-            if _foretells(other, best) and foretold(other) > least:
+            gains = foretold(other) > foretold(plain) + STRONG_EVIDENCE
+            if gains and _foretells(other, best):
                 best = other
         return best if best.score >= plain.score + STRONG_EVIDENCE else plain
 

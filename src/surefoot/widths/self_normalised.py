@@ -140,28 +140,26 @@ class self_normalised(Theorem):  # noqa: N801
     def of_theorem(self, progress: Progress) -> float:
         exponent = 2.0 * (progress.information_gain + math.log(1.0 / self.delta))
         if not self.has_variance:
-            shares = self.shares(progress.round)
-            exponent += (2.0 - self.order) * sum(exponents(self.order)) * float(shares.sum())
+            _, constant = self.factors(progress.round)
+            exponent += sum(exponents(self.order)) * self.moment.bound * float(constant.sum())
         most = max(self.rho(progress) / progress.ridge, self.level(progress.round))
         return self.norm(progress) + math.sqrt(most * exponent / progress.ridge)
 
-    def shares(self, rounds: int) -> Tensor:
-        """v tau_s^p of the rewards (t,).
+    def factors(self, rounds: int) -> tuple[Tensor, Tensor]:
+        """p tau_s^(p - 2) and (2 - p) tau_s^p of the rewards (t,), whatever the noise is.
 
-        |h|^p is at most p/2 tau^(p-2) h^2 + (1 - p/2) tau^p for any tau, a tangent in h^2.
+        |h|^p is at most p/2 tau^(p - 2) h^2 + (1 - p/2) tau^p for any tau, a tangent in h^2.
         """
-        return 0.5 / (1.0 + torch.arange(rounds, dtype=torch.float64) / self.mixture)
-
-    def scales(self, rounds: int) -> Tensor:
-        """tau_s^(p-2) of the rewards (t,)."""
-        return (self.shares(rounds) / self.moment.bound) ** (1.0 - 2.0 / self.order)
+        p, s = self.order, torch.arange(rounds, dtype=torch.float64)
+        powers = 0.5 / (self.moment.bound * (1.0 + s / self.mixture))
+        return p * powers ** (1.0 - 2.0 / p), (2.0 - p) * powers
 
     def level(self, rounds: int) -> float:
         """Mean share of a reward in W where |noise|^p is v, that of the variance for order 2."""
         if self.has_variance:
             return self.moment.bound
-        at_scale = self.order * sum(exponents(self.order)) * self.moment.bound
-        return at_scale * float(self.scales(max(rounds, 1)).mean())
+        quadratic, _ = self.factors(max(rounds, 1))
+        return sum(exponents(self.order)) * self.moment.bound * float(quadratic.mean())
 
     def rho(self, progress: Progress) -> float:
         """The constant of the mixture."""
@@ -173,28 +171,30 @@ class self_normalised(Theorem):  # noqa: N801
         return [shift * level / self.norm(progress) ** 2 for shift in self.shifts]
 
     def powers(
-        self, residuals: Sequence[Tensor], totals: Callable[[Tensor], Tensor]
+        self,
+        residuals: Sequence[Tensor],
+        factors: Sequence[Tensor],
+        totals: Callable[[Tensor], Tensor],
     ) -> tuple[Tensor, float]:
         """Most that the shares of each site in W (S,) and of all in the squared radius can be.
 
         Args:
             residuals: Differences of the rewards (t,) from the lower and from the upper bound: the
                 sum of their p-th powers is convex in f, so largest at one of the two.
+            factors: Those of the rewards.
             totals: Sum over the rewards (t,) of each site (S,).
         """
         p, (c, more), alike = self.order, exponents(self.order), self.moment.bound
         if self.moment.center != "mean":  # E |y - f|^p <= 2^(2 - p) E |y|^p
             alike *= 2.0 ** (2.0 - p)
-        shares = self.shares(len(residuals[0])).to(residuals[0])
-        scales = self.scales(len(residuals[0])).to(residuals[0])
         sizes = [residual.abs() ** p for residual in residuals]
 
-        def largest(factors: Tensor) -> Tensor:
-            noise = torch.maximum(*(totals(factors * size) for size in sizes))
-            return c * noise + more * alike * totals(factors)
+        def largest(factor: Tensor) -> Tensor:
+            noise = torch.maximum(*(totals(factor * size) for size in sizes))
+            return c * noise + more * alike * totals(factor)
 
-        radius = (2.0 - p) * float(largest(shares / self.moment.bound).sum())
-        return p * largest(scales), radius
+        quadratic, constant = map(largest, factors)
+        return quadratic, float(constant.sum())
 
     def spread(
         self, counts: Tensor, means: Tensor, squares: Tensor, lower: Tensor, upper: Tensor
