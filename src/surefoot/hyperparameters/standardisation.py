@@ -79,8 +79,8 @@ class Standardisation:
     def compressed(self, plain: Standardised) -> Standardised:
         """Rewards with large distances compressed, if the evidence and the better half favour it.
 
-        As strongly as the evidence grows, where rewards from the median on are predicted better from
-        the others than before, without what makes outliers look like a function. All rewards
+        As strongly as the evidence grows, where rewards not below the median are predicted better
+        from the others than before, without what makes outliers look like a function. All rewards
         together favour what is alike for most of them, even if the best are predicted worse.
         """
         better = self.searched.rewards >= self.searched.rewards.median()
