@@ -1,0 +1,9 @@
+"""Numbers that several modules share, each of which would else be chosen anew."""
+
+MAD_TO_SD = 1.4826  # standard deviation of a normal distribution over its median absolute deviation
+OF_95 = 1.96  # standard errors in half an interval of 95 % under a normal distribution
+LAST_DIGITS = 1e-12  # relative: by which values that are equal may differ in float64
+ROUNDING = 1e-9  # relative: by which equal values differ after long sums, storage or printing
+TINY = 1e-300  # all but zero, with a finite logarithm and reciprocal
+NUMBERS_AT_ONCE = 2**20  # in one array, where a larger one is worked off in blocks: 8 MiB
+ROWS_AT_ONCE = 1024  # of such a block where rows are long
