@@ -12,9 +12,9 @@ from torch import Tensor
 
 from surefoot._internal import checks
 from surefoot._internal.linalg import TINY
+from surefoot._internal.numbers import ROUNDING
 from surefoot._internal.pareto import non_dominated
 from surefoot.acquisition.argmax import maximise
-from surefoot.acquisition.noisy_improvement import LEAST_SHARE
 from surefoot.acquisition.scores import PolicyState
 from surefoot.beliefs import Belief, Candidates
 from surefoot.beliefs.outcome import OutcomeBelief
@@ -26,8 +26,7 @@ from surefoot.spaces import Arms, Box, Joint
 from surefoot.spaces.locations import Location
 from surefoot.types import InvalidInput
 
-_LEAST_WEIGHT = 1e-3  # of an objective in a direction
-_LEAST_EXTENT = 1e-3  # of the unit of the rewards: of an objective that is constant so far
+_LEAST = 1e-3  # of an objective in a direction; of the extent of one, in the unit of the rewards
 _BEYOND = (0.1, 1.0)  # of the extent of the front, the least and most to the reference point
 _WHOLE = 0.5  # share of the rounds whose reference point is beyond all that was measured
 _SLIGHTLY, _CLEARLY = 0.05, 0.2  # differences, as shares of the extent of the front
@@ -212,7 +211,7 @@ class _Front:
             moments = [one.posterior.of_rewards.mean_and_deviation(sites) for one in objectives]
             means, deviations = (torch.stack(each, -1) for each in zip(*moments, strict=True))
         units = means.new_tensor([one.posterior.of_rewards.scale for one in objectives])
-        floor = _LEAST_EXTENT * units
+        floor = _LEAST * units
         weights = _directions(directions, len(objectives), generator)
         least, most = _BEYOND
         if is_far := whole < _WHOLE:
@@ -272,7 +271,7 @@ class _Drawn:
     def __call__(self, points: Tensor) -> Tensor:
         """Values (s, n) at points (n, d)."""
         features = self.embedding(points)
-        left = (self.embedding.residual(points, features) + LEAST_SHARE).sqrt()
+        left = (self.embedding.residual(points, features) + ROUNDING).sqrt()
         values = features @ self.coefficients.T + left[:, None] * self.residuals
         return self.posterior.center + self.posterior.scale * values.T  # type: ignore[attr-defined]
 
@@ -291,7 +290,7 @@ def _directions(number: int, size: int, generator: torch.Generator) -> Tensor:
         uniform = engine.draw(number, dtype=torch.float64).clamp(1e-6, 1.0 - 1e-6)
         weights = torch.special.ndtri(0.5 + 0.5 * uniform)
         weights = weights / weights.norm(dim=-1, keepdim=True)
-    return weights.clamp_min(_LEAST_WEIGHT)
+    return weights.clamp_min(_LEAST)
 
 
 def _smooth_positive(gains: Tensor) -> Tensor:
@@ -313,10 +312,10 @@ def _ends(means: Tensor, deviations: Tensor) -> tuple[Tensor, Tensor]:
     on_front = torch.from_numpy(non_dominated(-means.cpu().numpy()))
     front, whole = means[on_front], _extent(means)
     resolved = deviations[on_front].mean(0)
-    while (worst := _hardly_better(front, _LEAST_WEIGHT * whole, resolved)) is not None:
+    while (worst := _hardly_better(front, _LEAST * whole, resolved)) is not None:
         front = torch.cat([front[:worst], front[worst + 1 :]])
     extent = _extent(front)
-    extent = torch.where(extent > torch.maximum(_LEAST_WEIGHT * whole, resolved), extent, whole)
+    extent = torch.where(extent > torch.maximum(_LEAST * whole, resolved), extent, whole)
     return front.amin(0), extent
 
 

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from surefoot._internal import checks
+from surefoot._internal.numbers import ROUNDING
 from surefoot.acquisition.argmax import maximise
 from surefoot.acquisition.scores import PolicyState
 from surefoot.beliefs import Belief, Candidates
@@ -19,9 +20,6 @@ from surefoot.risks import Risk
 from surefoot.spaces import Arms, Box, Joint
 from surefoot.spaces.locations import Location
 from surefoot.types import InvalidInput
-
-LEAST_SHARE = 1e-9
-"""Of the variance of functions: of that size are variances by rounding."""
 
 _LEAST_SIZE = 1e-6  # of their squared norm
 
@@ -84,7 +82,7 @@ class NoisyExpectedImprovement:
         theta = alone.sample_coefficients(normals.to(at.device))  # (s, m)
         best = (theta @ at.T).amax(-1)  # (s,)
         size = posterior.coefficients.square().sum().clamp_min(_LEAST_SIZE)
-        floor = LEAST_SHARE * float(size * at.square().sum(-1).max())  # of rounding
+        floor = ROUNDING * float(size * at.square().sum(-1).max())  # of rounding
 
         def score(points: Tensor) -> Tensor:
             features = embedding(points)

@@ -11,6 +11,7 @@ import torch
 
 from surefoot import kernels
 from surefoot._internal import checks
+from surefoot._internal.numbers import ROUNDING
 from surefoot.acquisition.argmax import (
     away_from_arms,
     best_of,
@@ -56,8 +57,6 @@ _LEAST_COMPARED, _MOST_COMPARED = 8, 4096  # designs
 _CANDIDATES = 64  # for the first location, after failures
 _STEEPNESS = 500.0  # of the discount of configurations below a probability of `_SAFE`
 _SAFE = 0.97
-_RESOLVED = 1e-9  # probability that is accurate; below it, only the logarithm is
-_ROUNDING = 1e-9  # of logarithms of probabilities, within which they are equal
 
 
 def check_by(name: str, by: object) -> None:
@@ -175,13 +174,13 @@ def _most_probable(candidates: Candidates, designs: Tensor) -> Tensor:
     with torch.no_grad():
         # What is reported, where the search takes values that break a limit for outliers.
         chance = candidates.belief.feasibility(designs)
-        if bool((chance > _RESOLVED).any()):
+        if bool((chance > ROUNDING).any()):
             logs = candidates.log_feasibility(designs)
             chance = chance.to(logs)
-            logs = torch.where(chance > _RESOLVED, torch.minimum(logs, chance.log()), logs)
+            logs = torch.where(chance > ROUNDING, torch.minimum(logs, chance.log()), logs)
         else:
             logs = -candidates.over_environment(candidates.belief.constraints.shortfall, designs)
-    likely = designs[logs >= logs.max() - _ROUNDING * logs.max().abs().clamp_min(1.0)]
+    likely = designs[logs >= logs.max() - ROUNDING * logs.max().abs().clamp_min(1.0)]
     return likely[best_row(_reported(candidates).mean, likely)]
 
 

@@ -25,12 +25,9 @@ if TYPE_CHECKING:
     from surefoot.spaces.locations import Location
 
 SINCE = "rounds since replication"  # in the policy's memory
-_LEAST = 3  # replicates of a point that is called unstable
-_OTHERS = 3  # other points with replicates, to compare it with
+_LEAST = 3  # replicates of a point that is called unstable, and others to compare it with
 _OUTLYING = 3.5  # robust deviations
-_QUIET = 0.25  # share of the points that are quiet, by which the deviation is estimated
-_NONE = np.zeros(0, dtype=np.int64)
-_SURE = 0.25  # largest probability of so many outlying replicates at the rate of other points
+_QUARTER = 0.25  # quantile of deviations that estimates the noise, and probability by chance
 
 
 @dataclass(frozen=True)
@@ -81,11 +78,11 @@ class Instability:
             observations: The rewards, by distinct sites.
         """
         if self.spread == math.inf:
-            return _NONE
+            return np.zeros(0, dtype=np.int64)
         counts = observations.counts.cpu().numpy()
         repeated = np.flatnonzero(counts >= _LEAST)
-        if len(repeated) < 1 + _OTHERS:
-            return _NONE
+        if len(repeated) < 1 + _LEAST:
+            return repeated[:0]
         rewards, site = observations.rewards.cpu().numpy(), observations.site.cpu().numpy()
         order = np.argsort(site, kind="stable")
         groups = np.split(rewards[order], np.cumsum(np.bincount(site))[:-1])
@@ -93,7 +90,7 @@ class Instability:
         medians = np.array([np.median(group) for group in replicates])
         numbers = counts[repeated]
         scales = [np.ptp(group) / _small_range(len(group)) for group in replicates]
-        scale = np.quantile(scales, _QUIET)
+        scale = np.quantile(scales, _QUARTER)
         limits = self.spread * (np.abs(medians) if self.relative else np.ones(len(medians)))
         limits = np.maximum(limits, _OUTLYING * scale)
         outlying = np.array(
@@ -104,7 +101,7 @@ class Instability:
         )
         rate = (outlying.sum() - outlying + 0.5) / (numbers.sum() - numbers + 1.0)
         chance = special.bdtrc(outlying - 1, numbers.astype(int), rate)  # P(at least as many)
-        return repeated[(outlying > 0) & (chance <= _SURE)]
+        return repeated[(outlying > 0) & (chance <= _QUARTER)]
 
 
 STABLE = Instability(math.inf)
@@ -190,7 +187,7 @@ def _pending(belief: Belief, location: Location) -> int:
 
 @lru_cache(maxsize=256)
 def _small_range(number: int) -> float:
-    """The `_QUIET` quantile of the range of so many independent standard normal values."""
+    """The `_QUARTER` quantile of the range of so many independent standard normal values."""
     from scipy.stats import studentized_range  # half a second, which most runs never need
 
-    return float(studentized_range.ppf(_QUIET, number, np.inf))
+    return float(studentized_range.ppf(_QUARTER, number, np.inf))

@@ -24,7 +24,7 @@ _VALUE = 0.1  # the same for a value of a limit, which is approached before it b
 _MORE = 2  # values of a limit than coordinates, by which it has no model yet
 _FAR = 0.5  # of the largest distance, from which a point extends the safe set
 _CLOSE = 0.03  # distance, of the box, at which a point is all but measured
-_INACTIVE, _NUMBER = -2, -1  # kinds of values
+_INACTIVE = -2  # instead of a category or special value
 
 
 @dataclass(frozen=True, eq=False)

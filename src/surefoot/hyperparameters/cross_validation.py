@@ -9,6 +9,7 @@ import torch
 from scipy import special
 from torch import Tensor
 
+from surefoot._internal.tensors import NO_ROWS, NO_VALUES
 from surefoot.estimators.student_t import OUTLIER_WEIGHT
 
 _NEIGHBOURS = 4  # of a point
@@ -158,6 +159,5 @@ def nearest(points: Tensor, chosen: Tensor) -> Tensor:
     return apart.topk(min(_NEIGHBOURS, len(points) - 1), largest=False).indices
 
 
-_NOTHING = torch.zeros(0, dtype=torch.float64)
-NOT_VALIDATED = CrossValidation(_NOTHING, _NOTHING, _NOTHING, _NOTHING, _NOTHING[:, None], _NOTHING)
+NOT_VALIDATED = CrossValidation(NO_VALUES, NO_VALUES, NO_VALUES, NO_VALUES, NO_ROWS, NO_VALUES)
 """Of a model that is taken as known."""

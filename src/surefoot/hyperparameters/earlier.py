@@ -13,7 +13,8 @@ from torch import Tensor
 from surefoot import kernels
 from surefoot._internal import checks
 from surefoot._internal.linalg import cholesky
-from surefoot.hyperparameters.training_data import TrainingData
+from surefoot._internal.tensors import NO_ROWS, NO_VALUES
+from surefoot.hyperparameters.training_data import MOST_FITTED, TrainingData
 from surefoot.spaces import Box
 from surefoot.types import InvalidInput
 
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from surefoot.hyperparameters.fitted import Fitted
 
 _LEAST = 2  # measurements of an earlier function
-_MOST = 500  # that are used, evenly spaced in time
-_NOTHING = torch.zeros(0, dtype=torch.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,12 +79,12 @@ def earlier_on(space: Box, points: Tensor, rewards: Tensor) -> Earlier:
         raise InvalidInput(
             f"`prior` has {x.shape[1]} coordinates, expected the {space.dimension} of the space."
         )
-    kept = torch.linspace(0, len(y) - 1, min(len(y), _MOST)).round().long()
+    kept = torch.linspace(0, len(y) - 1, min(len(y), MOST_FITTED)).round().long()
     span = space.upper - space.lower
     return Earlier(x[kept], y[kept], space.lower, span, space.shared)
 
 
-NOTHING_EARLIER = Earlier(_NOTHING.unsqueeze(-1), _NOTHING, _NOTHING, _NOTHING)
+NOTHING_EARLIER = Earlier(NO_ROWS, NO_VALUES, NO_VALUES, NO_VALUES)
 """No earlier measurements."""
 
 

@@ -18,9 +18,9 @@ from surefoot._internal.linalg import (
     inverse_and_root,
     same_points,
 )
+from surefoot._internal.tensors import NO_VALUES
 from surefoot.hyperparameters.exponents import DISTANCES, ExponentsTo, Metric
 from surefoot.hyperparameters.nuisance_effects import (
-    NO_LOGS,
     CovarianceOfEffect,
     NuisanceEffect,
     by_effect,
@@ -156,7 +156,7 @@ class Hyperparameters:
     """
 
     logs: Tensor
-    effects: Tensor = NO_LOGS
+    effects: Tensor = NO_VALUES
 
     @property
     def free(self) -> Tensor:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import torch
 from torch import Tensor
 
 from surefoot._internal.brief import brief
+from surefoot._internal.tensors import NO_INDICES
 from surefoot.hyperparameters.earlier import NO_TREND, Trend
 from surefoot.hyperparameters.evidence import Hyperparameters
 from surefoot.hyperparameters.nuisance_effects import NO_EFFECTS, EstimatedEffects
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
 
 
-NO_PART = torch.zeros(0, dtype=torch.int64)
 """Of a fit whose hyperparameters have the evidence of all rewards."""
 
 
@@ -87,7 +86,7 @@ class Fitted:
     effects: EstimatedEffects = NO_EFFECTS
     rivals: Sequence[LocalOptimum] = ()
     others: Sequence[LocalOptimum] = ()
-    part: Tensor = NO_PART
+    part: Tensor = NO_INDICES
     trend: Trend = NO_TREND
 
     __repr__ = brief

@@ -13,14 +13,13 @@ from surefoot._internal import checks
 from surefoot.estimators.spread import robust_spread
 from surefoot.hyperparameters.fitted import Fitted
 from surefoot.hyperparameters.nuisance_effects import Contrast
-from surefoot.hyperparameters.training_data import TrainingData
+from surefoot.hyperparameters.training_data import MOST_TOGETHER, TrainingData
 from surefoot.hyperparameters.uncertainty import CERTAIN_HYPERPARAMETERS, Uncertainty
 from surefoot.regression.noise import NO_KNOWN_NOISE, KnownNoise, check_known_noise
 
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
 
-_ALWAYS_UP_TO = 1000  # rewards up to which they are standardised anew after each
 NEW_SHARE = 0.01
 """Share of the rewards, beyond which a fit is due, however many there are."""
 
@@ -57,7 +56,7 @@ class GivenHyperparameters:
         """Number of rewards at which the next fit is due, given that at the last one."""
         if fitted_at and not self.standardise:
             return math.inf
-        if fitted_at > _ALWAYS_UP_TO:
+        if fitted_at > MOST_TOGETHER:
             return math.floor(fitted_at * (1.0 + NEW_SHARE)) + 1
         return fitted_at + 1
 

@@ -11,10 +11,11 @@ import torch
 from torch import Tensor
 from torch.distributions import StudentT
 
+from surefoot._internal.tensors import NO_INDICES
 from surefoot.hyperparameters.conditional import Process
 from surefoot.hyperparameters.cross_validation import CrossValidation
 from surefoot.hyperparameters.evidence import Evidence, Hyperparameters
-from surefoot.hyperparameters.fitted import NO_PART, LocalOptimum
+from surefoot.hyperparameters.fitted import LocalOptimum
 from surefoot.hyperparameters.hessian import STEP, hessian
 
 SAMPLES = 16
@@ -57,7 +58,7 @@ class PosteriorMode:
     dof: float
     shift: float = 0.0
     bound: float = 0.0
-    part: Tensor = NO_PART
+    part: Tensor = NO_INDICES
 
     @classmethod
     def of(cls, evidence: Evidence, optimum: LocalOptimum) -> PosteriorMode:

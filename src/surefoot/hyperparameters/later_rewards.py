@@ -11,12 +11,9 @@ from surefoot.hyperparameters.ascent import E_STEPS, with_bound
 from surefoot.hyperparameters.evidence import Evidence, solve, weights_beside
 from surefoot.hyperparameters.laplace import PosteriorMode
 from surefoot.hyperparameters.standardisation import evidence_in
-from surefoot.hyperparameters.training_data import TrainingData
+from surefoot.hyperparameters.training_data import MOST_TOGETHER, TrainingData
 from surefoot.regression.noise import Noise, precision
 from surefoot.regression.units import RewardUnits
-
-MOST_TOGETHER = 1000
-"""Rewards whose weights are found at once."""
 
 _SETTLED = 3e-3  # change of every weight in a pass, after which there is no other
 

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 from torch import Tensor
 
+from surefoot._internal.numbers import LAST_DIGITS
 from surefoot.estimators.student_t import OUTLIER_WEIGHT
 from surefoot.regression.transforms import ONE_LEVEL, Levels
 
@@ -16,7 +17,6 @@ _MOST_GAPS = 8
 _LEAST_SHARED = 2  # values that a level has
 _LEAST_SHARE = 0.8  # of the values that are on levels, where there are any
 _LEAST_AGREEING = 0.9  # of the values where a coordinate is the same
-_ROUNDING = 1e-12  # of values, within which they are equal
 
 
 def levels_of(values: Tensor) -> Levels:
@@ -32,7 +32,7 @@ def levels_of(values: Tensor) -> Levels:
     ordered = values.sort().values
     gaps = ordered.diff()
     widest = gaps.argsort(descending=True)[:_MOST_GAPS]
-    least = _ROUNDING * float(ordered.abs().max())
+    least = LAST_DIGITS * float(ordered.abs().max())
     found = ONE_LEVEL
     for number in range(1, len(widest) + 1):
         cuts = widest[:number].sort().values

@@ -12,7 +12,8 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-NO_LOGS = torch.zeros(0, dtype=torch.float64)
+from surefoot._internal.tensors import NO_VALUES
+
 LEAST_REWARDS = 12  # measured under known conditions, from which on an effect is looked for
 
 _LOG_VARIANCE = (-3.0, 2.0)  # mean and deviation of the prior, in squared standardised units
@@ -247,8 +248,8 @@ class EstimatedEffects:
     """
 
     effects: tuple[NuisanceEffect, ...] = ()
-    logs: Tensor = NO_LOGS
-    solved: Tensor = NO_LOGS
+    logs: Tensor = NO_VALUES
+    solved: Tensor = NO_VALUES
 
     @property
     def is_none(self) -> bool:

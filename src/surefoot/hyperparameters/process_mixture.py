@@ -15,10 +15,9 @@ from surefoot._internal.linalg import square_root
 from surefoot.hyperparameters.conditional import Conditional, Process
 from surefoot.regression.draws import Path
 from surefoot.regression.observations import Pull
-from surefoot.regression.posterior import Moments, no_trend
+from surefoot.regression.posterior import LEAST_VARIANCE, Moments, no_trend
 
 _PART, _LEAST_PART = 2**17, 64  # elements of the covariances of a part, and points of it
-_LEAST_VARIANCE = 1e-18  # in standardised units, so that its root has a gradient
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +165,7 @@ class _MeanAndDeviation(torch.autograd.Function):
         means = torch.cat([one.mean for one in given])
         between, mean = torch.var_mean(means, 0, correction=0)
         variance = torch.cat([one.variance for one in given]).mean(0).add_(between)
-        deviation = variance.mul_(mixture.inflation).clamp_min_(_LEAST_VARIANCE).sqrt_()
+        deviation = variance.mul_(mixture.inflation).clamp_min_(LEAST_VARIANCE).sqrt_()
         ctx.mixture, ctx.found = mixture, (means, mean, deviation)
         ctx.slopes, ctx.sizes = slopes, [len(one.mean) for one in given]
         mean = torch.add(mean.new_tensor(frame.center), mean, alpha=frame.scale)

@@ -13,6 +13,7 @@ from torch import Tensor
 from surefoot import kernels
 from surefoot._internal import checks
 from surefoot._internal.effects import EFFECTS
+from surefoot._internal.tensors import NO_INDICES
 from surefoot.estimators.student_t import OUTLIER_WEIGHT, cautious_weights
 from surefoot.hyperparameters.ascent import Ascent, distinct, with_bound
 from surefoot.hyperparameters.earlier import NO_TREND, NOTHING_EARLIER, Earlier, Trend
@@ -21,7 +22,6 @@ from surefoot.hyperparameters.fitted import Fitted, LocalOptimum
 from surefoot.hyperparameters.given import NEW_SHARE
 from surefoot.hyperparameters.laplace import MOST_DIRECTIONS, SAMPLES, PosteriorMode
 from surefoot.hyperparameters.later_rewards import (
-    MOST_TOGETHER,
     completed_weights,
     weights_together,
     with_weights,
@@ -44,7 +44,12 @@ from surefoot.hyperparameters.nuisance_effects import (
 )
 from surefoot.hyperparameters.process_mixture import Frame
 from surefoot.hyperparameters.standardisation import Standardisation, evidence_in
-from surefoot.hyperparameters.training_data import TrainingData
+from surefoot.hyperparameters.training_data import (
+    MOST_FITTED,
+    MOST_STARTED,
+    MOST_TOGETHER,
+    TrainingData,
+)
 from surefoot.hyperparameters.trend_choice import Validated, supported, without
 from surefoot.hyperparameters.uncertainty import CERTAIN_HYPERPARAMETERS, Uncertainty
 from surefoot.regression.noise import NO_KNOWN_NOISE, KnownNoise, check_known_noise
@@ -54,8 +59,6 @@ from surefoot.types import InvalidInput
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
 
-_MAX_STARTED = 150  # rewards that choose where an ascent begins, whose cost is cubic in them
-_MAX_FITTED = 500  # rewards that enter the ascent, and up to which other kernels do
 _SMOOTHNESSES = (None, 0.5, 1.5, 2.5)  # None for the squared exponential kernel
 _EARLY = 30  # rewards, up to which every new one makes a fit due
 _RARE_SHARE, _MOST_BETWEEN = 0.1, 10  # of them, later on: as much as one of 1,000 waits for
@@ -214,7 +217,7 @@ class HyperparameterFit:
         """The multiple of the earlier function that the data support."""
         if not len(self.earlier.rewards) or len(data.rewards) < _LEAST_COMPARED:
             return NO_TREND
-        few = data.at(_subset(len(data.rewards), _MAX_STARTED))
+        few = data.at(_subset(len(data.rewards), MOST_STARTED))
         alone = replace(self, warped=False, other_nus=(), effects=(), earlier=NOTHING_EARLIER)
         return supported(self.earlier, few, alone._validated)
 
@@ -236,8 +239,8 @@ class HyperparameterFit:
             start = Hyperparameters.initial(int(data.group.max()) + 1, 1.0, 1.0)
             kernel = _kernel(start, self.nu, data)
             return Fitted(kernel, start.noise, 4.0, 0.0, 1.0, rewards)
-        subset = _subset(len(rewards), _MAX_STARTED)
-        whole = self._fit_to(data, subset, _subset(len(rewards), _MAX_FITTED))
+        subset = _subset(len(rewards), MOST_STARTED)
+        whole = self._fit_to(data, subset, _subset(len(rewards), MOST_FITTED))
         clustered = self._clustered(whole, data)
         if not len(clustered):
             return whole
@@ -257,7 +260,7 @@ class HyperparameterFit:
             data: The observations.
         """
         part, rule = _around(clustered, data.unit), replace(self, effects=())
-        first, subset = (part[_subset(len(part), most)] for most in (_MAX_STARTED, _MAX_FITTED))
+        first, subset = (part[_subset(len(part), most)] for most in (MOST_STARTED, MOST_FITTED))
         found = rule._fit_to(data, first, subset)
         weights = whole.weights.clone()
         weights[clustered] = found.weights[clustered]
@@ -268,11 +271,10 @@ class HyperparameterFit:
 
     def _clustered(self, fitted: Fitted, data: TrainingData) -> Tensor:
         """Indices (k,) of outliers that are beside each other; see `CrossValidation.clustered`."""
-        none = torch.zeros(0, dtype=torch.int64)
         if len(data.rewards) > MOST_TOGETHER or not fitted.effects.is_none:
-            return none
+            return NO_INDICES
         doubts = bool((fitted.weights < OUTLIER_WEIGHT).any())
-        return self._mode(fitted, data).cross_validation().clustered if doubts else none
+        return self._mode(fitted, data).cross_validation().clustered if doubts else NO_INDICES
 
     def _fit_to(self, data: TrainingData, first: Tensor, subset: Tensor) -> Fitted:
         """The fit to some rewards.
@@ -354,7 +356,7 @@ class HyperparameterFit:
         mode = self._mode(fitted, data)
         evidence, y = mode.evidence, mode.evidence.rewards
         is_of_all = len(fitted.weights) == number  # else the kernels stay, as that of the fit does
-        alone = number > _MAX_FITTED or len(fitted.part)
+        alone = number > MOST_FITTED or len(fitted.part)
         compared = [] if alone else with_other_kernels(evidence, self._nus)
         if fitted.rivals or compared:
             mode = with_bound(mode)
@@ -393,7 +395,7 @@ class HyperparameterFit:
             and `fitted` where the evidence is clearly against that, and for other priors, many
             rewards, many lengthscales, and hyperparameters of a part of the rewards.
         """
-        is_few = 0 < len(data.rewards) <= _MAX_STARTED and not len(fitted.part)
+        is_few = 0 < len(data.rewards) <= MOST_STARTED and not len(fitted.part)
         if self.lengthscales != "long" or not is_few:
             return self, fitted
         mode = self._mode(fitted, without(fitted.trend, data))
@@ -482,7 +484,7 @@ def _is_end(optimum: LocalOptimum, evidence: Evidence, y: Tensor) -> bool:
 
     Where the rewards are few, a further ascent from there costs little.
     """
-    return len(optimum.weights) == len(y) > _MAX_STARTED and not evidence.effects
+    return len(optimum.weights) == len(y) > MOST_STARTED and not evidence.effects
 
 
 def _estimated(mode: PosteriorMode) -> EstimatedEffects:
