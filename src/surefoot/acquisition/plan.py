@@ -32,8 +32,8 @@ class Plan:
             default each point is measured under a random value.
         guess: Where the optimum is thought to be: it is the first point of the initial design, and
             every second one of the others is near it. By default nothing is guessed.
-        from_middle: Whether, without a guess, the first point of the design in a box is in the
-            middle of each numeric variable, from where the optimum is the least far on average.
+        from_middle: Whether the first point of the design in a box is in the middle of each numeric
+            variable that is not guessed, from where the optimum is the least far on average.
 
     Raises:
         InvalidInput: If an argument is out of range.
@@ -92,8 +92,11 @@ class Plan:
             raise InvalidInput("a guess is for a `Box`, or a `parameters.Space`.")
         if not spread or not isinstance(box, Box) or not (guess.values or self.from_middle):
             return spread
-        points = torch.stack([one.design for one in spread])
-        moved = guess.moved(points, box, generator) if guess.values else _centred(points, box)
+        moved = torch.stack([one.design for one in spread])
+        if self.from_middle:
+            moved = _centred(moved, box)
+        if guess.values:
+            moved = guess.moved(moved, box, generator)
         if isinstance(space, Joint):
             pairs = zip(moved, spread, strict=True)
             return [space.location(x, None, one.environment) for x, one in pairs]  # type: ignore[arg-type]
