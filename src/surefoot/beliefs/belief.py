@@ -22,8 +22,8 @@ from surefoot.beliefs.constraints import NO_CONSTRAINTS, ConstraintBeliefs
 from surefoot.beliefs.estimands import Ends, estimand_of
 from surefoot.beliefs.failure import NO_FAILURES, FailureBelief
 from surefoot.beliefs.predictions import AS_MODELLED, Predictions, Reported
-from surefoot.estimators.student_t import OUTLIER_WEIGHT
 from surefoot.regression.posterior import Posterior
+from surefoot.regression.regression import OUTLIER_WEIGHT
 from surefoot.regression.transforms import UNCHANGED, Chain
 from surefoot.risks.on_space import on_space
 from surefoot.risks.risk import Risk

@@ -16,7 +16,7 @@ from surefoot._internal.linalg import TINY
 from surefoot.beliefs.estimands import of_measured_sign
 from surefoot.beliefs.outcome import OutcomeBelief
 from surefoot.beliefs.probability import Probability
-from surefoot.hyperparameters.levels import levels_of
+from surefoot.regression.levels import levels_of
 from surefoot.regression.posterior import Predictive
 from surefoot.regression.transforms import Affine, Chain
 from surefoot.types import Constraint, Outcome

@@ -11,8 +11,10 @@ import numpy as np
 import torch
 
 from surefoot._internal import checks, doubling
-from surefoot.estimators.estimator import UNWEIGHTED, Constants, Estimate
+from surefoot._internal.tensors import NO_VALUES
+from surefoot.estimators.estimator import Constants
 from surefoot.estimators.live_rewards import FAR, LiveRewards
+from surefoot.regression.regression import Estimate
 from surefoot.regression.sample import Sample
 from surefoot.tails import Moment
 from surefoot.tails.moment import check_raw_moment
@@ -102,7 +104,7 @@ class AdaptiveTruncation:
         theta = factor.solve(sample.moments(sums))
         found, n = state.above, state.above.number
         if n == 0 or factor.dimension == 0:
-            return Estimate(theta, UNWEIGHTED, limit), state
+            return Estimate(theta, NO_VALUES, limit), state
         y, far = found.reward[:n], found.far[:n]
         rows = features.cpu().numpy().take(found.site[:n], 0)  # quicker than torch
         directions, back = self._root(sample)
@@ -114,12 +116,12 @@ class AdaptiveTruncation:
         elif np.count_nonzero(cut):
             terms = terms * cut
         else:
-            return Estimate(theta, UNWEIGHTED, limit), state
+            return Estimate(theta, NO_VALUES, limit), state
         theta = theta - torch.from_numpy(back(np.add.reduce(terms, 1))).to(theta)
         squares = u * u
         halved = np.add.reduce(squares * cut, 0) > 0.75 * np.add.reduce(squares, 0)
         last = bool(halved[-1]) and int(found.order[n - 1]) == state.number - 1
-        return Estimate(theta, UNWEIGHTED, limit, int(np.count_nonzero(halved)), last), state
+        return Estimate(theta, NO_VALUES, limit, int(np.count_nonzero(halved)), last), state
 
     def _search(self, state: LiveRewards, sample: Sample, limit: float) -> None:
         """Find the rewards of which a term may be truncated."""

@@ -8,13 +8,15 @@ import torch
 from torch import Tensor
 
 from surefoot._internal import checks
+from surefoot._internal.tensors import NO_VALUES
 from surefoot.estimators.digest import ALL_KEPT, Digest, WeightedValues
 from surefoot.estimators.empirical_bayes import empirical_bayes_prior
-from surefoot.estimators.estimator import UNWEIGHTED, Constants, Estimate
+from surefoot.estimators.estimator import Constants
 from surefoot.estimators.scale import degrees_of_freedom, robust_scale
-from surefoot.estimators.spread import median, robust_spread
+from surefoot.regression.regression import Estimate
 from surefoot.regression.ridge import RidgeFactor
 from surefoot.regression.sample import Sample
+from surefoot.regression.spread import median, robust_spread
 
 _LEAST_SCALE = 1e-3  # of the spread of the rewards; residuals that are mostly 0 have no scale
 _CAUTIOUS = 2  # passes that cannot overshoot, before Newton's
@@ -125,7 +127,7 @@ class Huber:
         prior_mean, prior_scale = 0.0, 1.0
         if empirical:
             prior_mean, prior_scale, theta = empirical_bayes_prior(values, theta)
-        limit, counts = float(threshold[-1]), values.counts if values.has_errors else UNWEIGHTED
+        limit, counts = float(threshold[-1]), values.counts if values.has_errors else NO_VALUES
         estimate = Estimate(theta, counts, limit, truncated, last, prior_mean, prior_scale)
         return estimate, after
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from surefoot.estimators.digest import WeightedValues
-from surefoot.estimators.spread import MAD_TO_SD, median
+from surefoot.regression.spread import MAD_TO_SD, median
 
 
 def robust_scale(residual: Tensor, values: WeightedValues, freedom: float) -> float:

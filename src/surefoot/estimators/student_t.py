@@ -11,14 +11,12 @@ from torch import Tensor
 
 from surefoot._internal import checks
 from surefoot.estimators.digest import ALL_KEPT, Digest, WeightedValues
-from surefoot.estimators.estimator import Constants, Estimate
-from surefoot.estimators.spread import median, robust_spread
+from surefoot.estimators.estimator import Constants
 from surefoot.regression.noise import Noise
+from surefoot.regression.regression import OUTLIER_WEIGHT, Estimate
 from surefoot.regression.ridge import RidgeFactor
 from surefoot.regression.sample import Sample
-
-OUTLIER_WEIGHT = 0.5
-"""A reward of smaller weight counts as an outlier."""
+from surefoot.regression.spread import median, robust_spread
 
 _LEAST_START = 1e-14
 _ALL_EVERY = 0.01  # share of many rewards that may be new before all weights are found again

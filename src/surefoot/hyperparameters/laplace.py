@@ -12,10 +12,10 @@ from torch import Tensor
 from torch.distributions import StudentT
 
 from surefoot.hyperparameters.conditional import Process
-from surefoot.hyperparameters.cross_validation import CrossValidation
 from surefoot.hyperparameters.evidence import Evidence, Hyperparameters
 from surefoot.hyperparameters.fitted import NO_PART, LocalOptimum
 from surefoot.hyperparameters.hessian import STEP, hessian
+from surefoot.regression.cross_validation import CrossValidation
 
 SAMPLES = 16
 """How many samples there are of the hyperparameters."""

@@ -10,15 +10,16 @@ from functools import cache, cached_property
 import torch
 from torch import Tensor
 
-from surefoot.estimators.spread import ROUNDING, robust_spread
-from surefoot.estimators.student_t import OUTLIER_WEIGHT, cautious_weights
+from surefoot.estimators.student_t import cautious_weights
 from surefoot.hyperparameters.ascent import GAUSSIAN, Ascent, within_reach
 from surefoot.hyperparameters.evidence import LENGTHSCALE_PRIORS, Evidence, Prior
 from surefoot.hyperparameters.laplace import PosteriorMode
-from surefoot.hyperparameters.levels import are_kept, are_predicted, follow, levels_of
 from surefoot.hyperparameters.model_choice import STRONG_EVIDENCE, with_effects
 from surefoot.hyperparameters.nuisance_effects import effects_of
 from surefoot.hyperparameters.training_data import TrainingData
+from surefoot.regression.levels import are_kept, are_predicted, follow, levels_of
+from surefoot.regression.regression import OUTLIER_WEIGHT
+from surefoot.regression.spread import ROUNDING, robust_spread
 from surefoot.regression.transforms import ONE_LEVEL, UNWARPED, Chain, Levels, Warp
 from surefoot.regression.units import RewardUnits
 

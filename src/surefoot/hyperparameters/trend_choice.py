@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from surefoot.estimators.spread import ROUNDING
 from surefoot.hyperparameters.earlier import NO_TREND, Earlier, Trend
 from surefoot.hyperparameters.model_choice import STRONG_EVIDENCE
 from surefoot.hyperparameters.training_data import TrainingData
+from surefoot.regression.spread import ROUNDING
 
 
 class Validated(NamedTuple):

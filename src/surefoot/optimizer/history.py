@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 
 from surefoot._internal import checks
-from surefoot.beliefs.model import Model, Regressor
 from surefoot.beliefs.outcome import Inferred, OutcomeBelief
 from surefoot.estimators import LeastSquares
 from surefoot.hyperparameters import Fitted
+from surefoot.models.model import Model, Regressor
 from surefoot.optimizer.fit_schedule import latest_fit
 from surefoot.optimizer.serialization import OUTSIDE, Decoder, is_whole
 from surefoot.regression.noise import NO_KNOWN_NOISE

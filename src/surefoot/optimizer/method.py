@@ -10,9 +10,9 @@ from surefoot.acquisition import Policy, ScoreRule, UpperConfidenceBound
 from surefoot.acquisition.plan import Plan
 from surefoot.acquisition.policy import as_policy
 from surefoot.acquisition.reporting import Reporting
-from surefoot.beliefs.model import Hyperparameters, Model
 from surefoot.estimators import Estimator, LeastSquares
 from surefoot.features import Exact, Features
+from surefoot.models.model import Hyperparameters, Model
 from surefoot.optimizer import arguments
 from surefoot.spaces import Joint, Space
 from surefoot.types import InvalidInput

@@ -25,10 +25,10 @@ from surefoot.beliefs import Belief, ConstraintBeliefs, FailureBelief, Reported
 from surefoot.beliefs.band import Band
 from surefoot.beliefs.belief import rows
 from surefoot.beliefs.estimands import estimand_of
-from surefoot.beliefs.model import FitStore
 from surefoot.beliefs.outcome import OutcomeBelief
 from surefoot.beliefs.probability import Probability
 from surefoot.beliefs.shared_values import SharedValues
+from surefoot.models.model import FitStore
 from surefoot.optimizer import arguments, saved_run
 from surefoot.optimizer.history import History
 from surefoot.optimizer.method import Method

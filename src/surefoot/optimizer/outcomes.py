@@ -12,10 +12,10 @@ import torch
 from gpytorch.kernels import Kernel
 
 from surefoot.beliefs.constraints import AT_ZERO, ConstraintBeliefs, goal_of
-from surefoot.beliefs.model import Model
-from surefoot.beliefs.outcome import FIT_OF_OUTCOMES, OutcomeBelief
+from surefoot.beliefs.outcome import OutcomeBelief
 from surefoot.estimators import StudentT
 from surefoot.features import Nystrom, PivotedCholesky
+from surefoot.models.model import FIT_OF_OUTCOMES, Model
 from surefoot.optimizer.fit_schedule import latest_fit
 from surefoot.optimizer.serialization import Decoder
 from surefoot.regression.observations import Observations

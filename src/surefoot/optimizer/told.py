@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from surefoot.beliefs.model import Model
 from surefoot.beliefs.shared_values import SharedValues
+from surefoot.models import Model
 from surefoot.optimizer.failures import Failures
 from surefoot.optimizer.outcomes import Outcomes
 from surefoot.optimizer.serialization import Decoder

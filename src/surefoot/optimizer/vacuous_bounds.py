@@ -8,9 +8,9 @@ import torch
 
 from surefoot import kernels
 from surefoot._internal.user_warnings import warn
-from surefoot.beliefs import Model
-from surefoot.beliefs.band import BandRule
 from surefoot.hyperparameters import GivenHyperparameters
+from surefoot.models import Model
+from surefoot.models.bands import BandRule
 from surefoot.widths.assumptions import Theorem
 
 _LONG, _FEW = 10_000, 512  # rounds without a horizon, and points that are compared

@@ -9,7 +9,7 @@ import torch
 from scipy import special
 from torch import Tensor
 
-from surefoot.estimators.student_t import OUTLIER_WEIGHT
+from surefoot.regression.regression import OUTLIER_WEIGHT
 
 _NEIGHBOURS = 4  # of a point
 _LEAST_OUTLIERS = 3
