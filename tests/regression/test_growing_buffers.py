@@ -15,12 +15,11 @@ from hypothesis import strategies as st
 
 import surefoot as sf
 from surefoot import kernels
+from surefoot.estimators.adaptive_truncation import LiveRewards, Rewards
 from surefoot.estimators.digest import Digest
 from surefoot.estimators.estimator import Constants
-from surefoot.estimators.live_rewards import LiveRewards, Rewards
-from surefoot.features.kernel_rows import KernelRows
-from surefoot.regression.observations import Observations
-from surefoot.regression.row_index import RowIndex
+from surefoot.features.sketched import KernelRows
+from surefoot.regression.observations import Observations, RowIndex
 from surefoot.spaces.storage import InFile, InMemory, Rows
 
 MOST = 300

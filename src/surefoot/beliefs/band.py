@@ -20,7 +20,8 @@ from surefoot.regression.observations import Pull
 from surefoot.regression.posterior import Posterior, Predictive
 from surefoot.regression.sample import Sample
 from surefoot.regression.uncertainty import CERTAIN_HYPERPARAMETERS, Uncertainty
-from surefoot.widths import Progress, self_normalised
+from surefoot.widths.progress import Progress
+from surefoot.widths.self_normalised import self_normalised
 
 _ROUNDING = 1e-9  # of the prior variance, that exact features may leave
 

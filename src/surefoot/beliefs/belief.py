@@ -25,7 +25,7 @@ from surefoot.beliefs.predictions import AS_MODELLED, Predictions, Reported
 from surefoot.regression.posterior import Posterior
 from surefoot.regression.regression import OUTLIER_WEIGHT
 from surefoot.regression.transforms import UNCHANGED, Chain
-from surefoot.risks.on_space import on_space
+from surefoot.risks.functionals import on_space
 from surefoot.risks.risk import Risk
 from surefoot.spaces import Arms, Box, Joint
 from surefoot.spaces.listed_designs import Designs, located_designs, named_rows, rows_of

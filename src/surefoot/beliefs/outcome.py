@@ -26,8 +26,8 @@ from surefoot.regression.units import RewardUnits
 from surefoot.spaces import Space
 from surefoot.spaces.listed_designs import Designs, located_designs
 from surefoot.types import Assumptions
-from surefoot.widths import Progress
 from surefoot.widths.assumptions import Theorem
+from surefoot.widths.progress import Progress
 
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel

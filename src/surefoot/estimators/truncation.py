@@ -14,8 +14,7 @@ from surefoot.regression.observations import grown
 from surefoot.regression.regression import Estimate
 from surefoot.regression.sample import Sample
 from surefoot.regression.units import RewardUnits
-from surefoot.tails import Moment
-from surefoot.tails.moment import check_raw_moment
+from surefoot.tails.moment import Moment, check_raw_moment
 
 
 @dataclass(eq=False)

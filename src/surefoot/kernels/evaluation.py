@@ -10,7 +10,7 @@ from torch import Tensor
 
 from surefoot._internal.linalg import TINY
 from surefoot.kernels.closed_form import closed_form, constant_diagonal
-from surefoot.kernels.kernel_check import check
+from surefoot.kernels.parametric import check
 from surefoot.kernels.user_defined import PrecomputedKernel
 from surefoot.spaces.box import Space
 from surefoot.types import InvalidInput

@@ -17,7 +17,7 @@ from surefoot.regression.posterior import Posterior
 from surefoot.regression.regression import Estimate, Regression
 from surefoot.regression.ridge import RidgeFactor
 from surefoot.regression.sample import Sample
-from surefoot.widths import Progress
+from surefoot.widths.progress import Progress
 
 
 @runtime_checkable

@@ -11,8 +11,7 @@ import torch
 from torch import Tensor
 
 from surefoot import kernels
-from surefoot._internal.lock import Lock, one_at_a_time
-from surefoot._internal.threads import one_blas_thread
+from surefoot._internal.threads import Lock, one_at_a_time, one_blas_thread
 from surefoot.beliefs.band import SYMMETRIC, Shape, self_normalised_of
 from surefoot.beliefs.outcome import Inferred, OutcomeBelief, at_reference
 from surefoot.beliefs.self_normalised import warn_contradicted
@@ -33,7 +32,7 @@ from surefoot.regression.regression import Estimate, Regression
 from surefoot.regression.sample import Sample
 from surefoot.regression.uncertainty import Uncertainty
 from surefoot.spaces import Space
-from surefoot.tails import Moment
+from surefoot.tails.moment import Moment
 from surefoot.types import Assumptions, InvalidInput
 from surefoot.widths import Progress, Width, dual_mixture, self_normalised
 from surefoot.widths.assumptions import Theorem

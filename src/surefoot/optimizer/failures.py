@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from surefoot.beliefs.failure import NOTHING_SHARED, SharedValues, Variables
 from surefoot.beliefs.probability import CERTAIN, Probability
-from surefoot.beliefs.shared_values import NOTHING_SHARED, SharedValues, Variables
 from surefoot.beliefs.success import Feasibility
 from surefoot.regression.observations import Failed, Observations
 from surefoot.spaces import Arms, Space

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,7 +16,6 @@ from surefoot.beliefs.outcome import Inferred, OutcomeBelief
 from surefoot.estimators import LeastSquares
 from surefoot.hyperparameters import Fitted
 from surefoot.models.model import Model, Regressor
-from surefoot.optimizer.fit_schedule import latest_fit
 from surefoot.optimizer.serialization import OUTSIDE, Decoder, is_whole
 from surefoot.regression.noise import NO_KNOWN_NOISE
 from surefoot.regression.observations import Observations, Pull
@@ -381,3 +381,30 @@ class History:
 def _key(point: Tensor, arm: int | None) -> int | bytes:
     """Identity of the point of a pull."""
     return point.cpu().numpy().tobytes() if arm is None else arm
+
+
+_LEFT_OUT = 0.1  # of the rewards, by a first fit at most
+
+
+def latest_fit(next_due: Callable[[int], float], number: int, before: int = 0) -> int:
+    """Number of the rewards of the latest fit, as if they had been told one by one.
+
+    So what follows from the same rewards is the same, however they were told. But a first fit to
+    many rewards is to all of them where that would leave out more than 10 %, as with fits that are
+    rarer than by default.
+
+    Args:
+        next_due: Number of rewards at which the next fit is due, given that at the last one.
+        number: Number of rewards.
+        before: Number at a fit before, 0 if there was none.
+
+    Example:
+        >>> latest_fit(lambda before: before + 1 + before // 100, 107)
+        106
+        >>> latest_fit(lambda before: before + 50, 70)
+        70
+    """
+    latest = before
+    while (due := next_due(latest)) <= number:
+        latest = int(due)
+    return number if before == 0 and number - latest > _LEFT_OUT * number else latest

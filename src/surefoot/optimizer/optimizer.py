@@ -16,8 +16,8 @@ from torch import Tensor
 from surefoot._internal import checks
 from surefoot._internal.estimands import Estimand
 from surefoot._internal.html import as_html
-from surefoot._internal.lock import Lock, one_at_a_time
 from surefoot._internal.process_settings import with_own_settings
+from surefoot._internal.threads import Lock, one_at_a_time
 from surefoot.acquisition.policy import as_policy
 from surefoot.acquisition.recommendation import ROUNDS, By, check_by, first_location, recommend
 from surefoot.acquisition.scores import PolicyState
@@ -25,21 +25,19 @@ from surefoot.beliefs import Belief, ConstraintBeliefs, FailureBelief, Reported
 from surefoot.beliefs.band import Band
 from surefoot.beliefs.belief import rows
 from surefoot.beliefs.estimands import estimand_of
+from surefoot.beliefs.failure import SharedValues
 from surefoot.beliefs.outcome import OutcomeBelief
 from surefoot.beliefs.probability import Probability
-from surefoot.beliefs.shared_values import SharedValues
 from surefoot.models.model import FitStore
 from surefoot.optimizer import arguments, saved_run
 from surefoot.optimizer.history import History
-from surefoot.optimizer.method import Method
+from surefoot.optimizer.method import Method, warn_if_vacuous
 from surefoot.optimizer.permitted import permitted
-from surefoot.optimizer.told import Told
-from surefoot.optimizer.unread import Unread
-from surefoot.optimizer.vacuous_bounds import warn_if_vacuous
+from surefoot.optimizer.told import Told, Unread
 from surefoot.problem import Problem
 from surefoot.regression.observations import Observations
 from surefoot.risks import Risk
-from surefoot.risks.on_space import on_space
+from surefoot.risks.functionals import on_space
 from surefoot.spaces import Box, Joint, Space
 from surefoot.spaces.listed_designs import rows_of
 from surefoot.spaces.locations import EnvironmentValue, Location, Where

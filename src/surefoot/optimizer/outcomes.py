@@ -16,7 +16,7 @@ from surefoot.beliefs.outcome import OutcomeBelief
 from surefoot.estimators import StudentT
 from surefoot.features import Nystrom, PivotedCholesky
 from surefoot.models.model import FIT_OF_OUTCOMES, Model
-from surefoot.optimizer.fit_schedule import latest_fit
+from surefoot.optimizer.history import latest_fit
 from surefoot.optimizer.serialization import Decoder
 from surefoot.regression.observations import Observations
 from surefoot.spaces import Space

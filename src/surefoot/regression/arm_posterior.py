@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 
 from surefoot._internal.brief import brief
-from surefoot.regression.blocks import block_length
 from surefoot.regression.draws import Path
 from surefoot.regression.observations import Observations, Pull
 from surefoot.regression.posterior import LEAST_VARIANCE, AtArms, FeaturePosterior
+from surefoot.regression.products import block_length
 from surefoot.regression.ridge import RidgeFactor
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from surefoot._internal.brief import brief
-from surefoot.regression.arm_features import ArmFeatures
 from surefoot.regression.arm_values import MOST_STEPS
 from surefoot.regression.draws import Path, ResidualDraw
 from surefoot.regression.embedding import Embedding
@@ -19,6 +18,7 @@ from surefoot.regression.ridge import RidgeFactor
 from surefoot.regression.shard import Command, stripped
 from surefoot.regression.sharded_posterior import ShardedPosterior
 from surefoot.regression.shards import Shards, no_draws
+from surefoot.regression.table import ArmFeatures
 from surefoot.regression.units import RewardUnits
 
 if TYPE_CHECKING:

@@ -13,12 +13,48 @@ from torch import Tensor
 from surefoot import kernels
 from surefoot._internal.brief import brief
 from surefoot._internal.linalg import cholesky
-from surefoot.regression.arm_features import ArmFeatures
-from surefoot.regression.blocks import block_length
 from surefoot.regression.draws import Path, ResidualDraw, no_residual, residual_draw
 from surefoot.regression.embedding import Embedding
 from surefoot.regression.local_values import LocalStart, LocalValues
+from surefoot.regression.products import block_length
 from surefoot.regression.ridge import RidgeFactor
+
+
+class ArmFeatures:
+    """The part of a table of features that it has from its feature map and from the prior.
+
+    Attributes:
+        embedding: The feature map, for points that are no arms.
+        prior: k(x, x) of the arms (A,).
+    """
+
+    embedding: Embedding
+    prior: Tensor
+
+    @property
+    def dimension(self) -> int:
+        """The number of features m."""
+        return self.embedding.dimension
+
+    @cached_property
+    def largest(self) -> float:
+        """Largest prior variance of an arm."""
+        return float(self.prior.max())
+
+    def prior_at(self, arms: int | Tensor) -> Tensor:
+        """k(x, x) of an arm, or (n,) of several."""
+        return self.prior[arms]
+
+    def residual(self, points: Tensor, features: Tensor) -> Tensor:
+        """[k(x, x) - ||phi(x)||^2]+ (n,) at points (n, d) with these features (n, m)."""
+        return self.embedding.residual(points, features)
+
+    def cross_residual(
+        self, left: Tensor, left_features: Tensor, right: Tensor, right_features: Tensor
+    ) -> Tensor:
+        """k(x, y) - phi(x)' phi(y) (n, p) at points (n, d) and (p, d) with these features."""
+        return self.embedding.cross_residual(left, left_features, right, right_features)
+
 
 _AT_ONCE = 2  # steps whose products with all arms are held at once
 _EXPLAINED = 1e-9  # of the largest variance, that the features of a complete dictionary may leave

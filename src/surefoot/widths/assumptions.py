@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from surefoot._internal import checks, doubling
-from surefoot.tails import Moment
-from surefoot.tails.moment import check_raw_moment
+from surefoot.tails.moment import Moment, check_raw_moment
 from surefoot.types import InvalidInput
 from surefoot.widths.progress import Progress
 
