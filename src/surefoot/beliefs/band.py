@@ -11,7 +11,7 @@ from typing import ClassVar, NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from surefoot._internal.linalg import TINY
+from surefoot._internal.numbers import ROUNDING, TINY
 from surefoot.beliefs.other_ridges import FoundAnew, OtherRidges
 from surefoot.beliefs.self_normalised import SelfNormalised
 from surefoot.regression.arm_posterior import ArmPosterior
@@ -22,8 +22,6 @@ from surefoot.regression.sample import Sample
 from surefoot.regression.uncertainty import CERTAIN_HYPERPARAMETERS, Uncertainty
 from surefoot.widths.progress import Progress
 from surefoot.widths.self_normalised import self_normalised
-
-_ROUNDING = 1e-9  # of the prior variance, that exact features may leave
 
 PriorDraw = Callable[[torch.Generator], Path]
 
@@ -276,7 +274,7 @@ class Intersection:
 
 def residual_of(sample: Sample, prior_variance: float) -> Tensor:
     """What the features leave of the prior variance at the sites (S,), rounding aside."""
-    return sample.residual * (sample.residual > _ROUNDING * prior_variance)
+    return sample.residual * (sample.residual > ROUNDING * prior_variance)
 
 
 def self_normalised_of(

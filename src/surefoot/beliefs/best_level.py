@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 ON_IT = "on the best level"
 """Name of the constraint."""
 
-_FEW = 2  # sites: repeated values of one say nothing of how a level goes on
-
 
 def on_best_level(belief: Belief) -> Belief:
     """The belief from the rewards on the best level alone, where being on it is a constraint.
@@ -55,7 +53,7 @@ def on_best_level(belief: Belief) -> Belief:
     below = middles[middles < best]
     on_it = rewards >= (below.max() if len(below) else -torch.inf)
     sites = outcome.observations.site[on_it].unique()
-    if bool(on_it.all()) or len(sites) < _FEW:
+    if bool(on_it.all()) or len(sites) == 1:
         return belief
     level = outcome.model.fitted_belief(outcome.observations.among(on_it))
     sides = outcome.observations.with_rewards(torch.where(on_it, 1.0, -1.0).double())

@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import torch
 from torch import Tensor
 
-from surefoot.beliefs.probability import CERTAIN, Probability
+from surefoot._internal.tensors import NO_INDICES
+from surefoot.beliefs.probability import CERTAIN, LIKELY, Probability
 
 Variables = Sequence[tuple[list[int], Tensor]]
 
@@ -17,7 +17,6 @@ _PRIOR = 0.2  # probability that a value of a variable always fails, shared by a
 _PSEUDO = (1.0, 2.0)  # failures and measurements in the rate of failures without the value
 _LEAST = 1e-3  # that rate: more failures cost no more to explain by chance
 _MOST_LOG_ODDS = 20.0  # beyond which the probability is 1 but for rounding
-_SHOWN = 0.5  # probability from which a value seems to fail
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +84,7 @@ class SharedValues:
             best = max(possible, key=lambda one: one.odds)
             rivals = [one for one in possible if bool((one.has(failed) & best.has(failed)).any())]
             total = sum(one.odds for one in rivals)
-            if total / (1.0 + total) < _SHOWN:
+            if total / (1.0 + total) < LIKELY:
                 break
             explanations.append(
                 tuple(replace(one, probability=one.odds / (1.0 + total)) for one in rivals)
@@ -97,11 +96,11 @@ class SharedValues:
     def found(self) -> tuple[SharedValue, ...]:
         """The values that probably always fail, each by itself."""
         every = (one for rivals in self.explanations for one in rivals)
-        return tuple(one for one in every if one.probability >= _SHOWN)
+        return tuple(one for one in every if one.probability >= LIKELY)
 
     def rule_out(self, inputs: Tensor) -> bool:
         """Whether measurements at inputs (n, d) probably fail, on average."""
-        return float(self(inputs).mean()) < _SHOWN
+        return float(self(inputs).mean()) < LIKELY
 
     def __call__(self, points: Tensor) -> Tensor:
         """Probability (n,) that points (n, d) have none of the values."""
@@ -130,9 +129,6 @@ def _judged(
     return replace(one, failures=here, probability=odds / (1.0 + odds))
 
 
-_NONE = torch.zeros(0, dtype=torch.int64)
-
-
 @dataclass(frozen=True, eq=False)
 class FailureBelief:
     """Where measuring is likely to succeed, and what failures share.
@@ -148,7 +144,7 @@ class FailureBelief:
     success: Probability = CERTAIN
     shared: SharedValues = NOTHING_SHARED
     conditions: SharedValues = NOTHING_SHARED
-    unstable: Tensor = _NONE
+    unstable: Tensor = NO_INDICES
 
 
 NO_FAILURES = FailureBelief()

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from surefoot._internal.linalg import square_root
+from surefoot._internal.numbers import ROUNDING, TINY
 from surefoot.beliefs.constraints import NO_CONSTRAINTS
 from surefoot.beliefs.estimands import LOCATION, Ends, RewardFunctional, Scales
 from surefoot.beliefs.failure import NO_FAILURES
@@ -20,8 +21,6 @@ from surefoot.types import Assumptions
 
 if TYPE_CHECKING:
     from surefoot.beliefs.belief import Belief
-
-_POSITIVE = (1e-300, 1e300)  # range of values whose logarithms are compared
 
 
 @dataclass(frozen=True)
@@ -115,7 +114,7 @@ class Predictions:
         if self.of.outcome.transform.is_affine:
             return function
         values = self.of.reported.estimand.values(function, self.scales)
-        return self.of.reported.units(values.clamp(*_POSITIVE) if self.is_ratio else values)
+        return self.of.reported.units(values.clamp(TINY, 1.0 / TINY) if self.is_ratio else values)
 
 
 _PAIRS = 4096  # of two values, for the interval of their difference
@@ -148,7 +147,7 @@ def difference_of_transformed(
     """
     signs = mean.new_tensor([1.0, -1.0])
     unit = torch.quasirandom.SobolEngine(2, scramble=True, seed=0).draw(_PAIRS, dtype=mean.dtype)
-    draws = torch.special.ndtri(unit.clamp(1e-9, 1.0 - 1e-9)).to(mean)
+    draws = torch.special.ndtri(unit.clamp(ROUNDING, 1.0 - ROUNDING)).to(mean)
     pairs = mean + draws @ square_root(covariance).T
     levels = torch.special.ndtr(width * mean.new_tensor([0.0, -1.0, 1.0]))
     ends = (values(pairs) @ signs).quantile(levels)

@@ -10,7 +10,8 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from surefoot._internal.linalg import TINY, cholesky
+from surefoot._internal.linalg import cholesky
+from surefoot._internal.numbers import TINY
 from surefoot._internal.user_warnings import warn
 from surefoot.regression.embedding import Embedding
 from surefoot.regression.products import AT_ONCE

@@ -9,10 +9,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from surefoot._internal.numbers import MAD_TO_SD, TINY
 from surefoot.regression.observations import grown
 from surefoot.regression.ridge import RidgeFactor
 from surefoot.regression.sample import Sample
-from surefoot.regression.spread import MAD_TO_SD, median
+from surefoot.regression.spread import median
 
 ALL_KEPT = 1024  # rewards in all up to which each is kept
 _LEAST = 16  # values at a site
@@ -154,7 +155,7 @@ class WeightedValues:
 def robust_scale(residual: Tensor, values: WeightedValues, freedom: float) -> float:
     """1.4826 median |residual|, corrected for the degrees of freedom."""
     correction = (values.number / freedom) ** 0.5
-    return max(MAD_TO_SD * float(median(residual.abs(), values.mass)) * correction, 1e-300)
+    return max(MAD_TO_SD * float(median(residual.abs(), values.mass)) * correction, TINY)
 
 
 def degrees_of_freedom(leverage: Tensor, values: WeightedValues) -> float:

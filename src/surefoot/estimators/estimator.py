@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-import torch
 from torch import Tensor
 
+from surefoot._internal.tensors import NO_VALUES
 from surefoot.regression.regression import Estimate
 from surefoot.regression.sample import Sample
 
@@ -31,7 +31,7 @@ class Constants:
     prior_variance: float = 1.0
     dimension: int = 2**20
     dof: float = math.inf
-    weights: Tensor = field(default_factory=lambda: torch.ones(0, dtype=torch.float64))
+    weights: Tensor = NO_VALUES
 
 
 class Estimator(Protocol[State]):

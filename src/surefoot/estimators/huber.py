@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from surefoot._internal import checks
+from surefoot._internal.numbers import LAST_DIGITS, NEW_SHARE, TINY
 from surefoot._internal.tensors import NO_VALUES
 from surefoot.estimators.digest import (
     ALL_KEPT,
@@ -27,7 +28,6 @@ _LEAST_SCALE = 1e-3  # of the spread of the rewards; residuals that are mostly 0
 _CAUTIOUS = 2  # passes that cannot overshoot, before Newton's
 _NEWTON = 16  # passes after which, the scale going to and fro, it is cautious ones again
 _SCALINGS, _SCALED = 20, 1e-3  # most passes for the output scale, and its relative tolerance
-_SCALE_EVERY = 0.01  # share of many rewards that may be new before their scale is found again
 _FAR = 1e10  # robust deviations, beyond which rounding of the loss would hide the other rewards
 
 
@@ -43,7 +43,7 @@ class HuberState:
     """
 
     digest: Digest = field(default_factory=Digest)
-    fitted: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.float64))
+    fitted: Tensor = NO_VALUES
     scale: float = 0.0
     scaled_at: int = 0
 
@@ -51,7 +51,7 @@ class HuberState:
     def starts_warm(self) -> bool:
         """Whether few of many rewards are new since the scale was estimated."""
         number = self.digest.number
-        due = number > (1.0 + _SCALE_EVERY) * self.scaled_at
+        due = number > (1.0 + NEW_SHARE) * self.scaled_at
         return len(self.fitted) > 0 and number > ALL_KEPT and not due
 
 
@@ -145,7 +145,7 @@ class Huber:
         noise = estimate.prior_scale**2 * sample.factor.ridge
         root = (1.0 + sample.error_variances / noise).rsqrt()
         residual = root * (sample.rewards - mean[sample.site])
-        return (threshold / residual.abs().clamp_min(1e-300)).clamp_max(1.0)
+        return (threshold / residual.abs().clamp_min(TINY)).clamp_max(1.0)
 
     def _with_output_scale(self, values: WeightedValues, state: HuberState) -> WeightedValues:
         """The values with the output scale that their noise is a multiple of, a fixed point."""
@@ -207,7 +207,7 @@ def _improved(
     if not cautious:
         before = _loss(values, theta, residual, threshold)
         update = _newton(values, residual, threshold)
-        if _loss(values, *update, threshold) <= before * (1.0 + 1e-12):
+        if _loss(values, *update, threshold) <= before * (1.0 + LAST_DIGITS):
             return update
     # Least squares of the pseudo-rewards mu + clipped residual never overshoots.
     clipped = residual.clamp(-threshold, threshold)

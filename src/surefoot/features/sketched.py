@@ -11,6 +11,8 @@ import torch
 from torch import Tensor
 
 from surefoot import kernels
+from surefoot._internal.numbers import NUMBERS_AT_ONCE
+from surefoot._internal.tensors import NO_INDICES
 from surefoot.features.features import Tables
 from surefoot.features.nystrom_embedding import NystromEmbedding
 from surefoot.regression.arm_values import ArmTable, StartVariance, TabulatedPosterior
@@ -77,7 +79,6 @@ class KernelRows:
 
 
 _SMALL = 2**14  # numbers in a table whose features are computed at once for many rounds
-_KEPT = 2**21  # numbers in the tables of former dictionaries that are kept
 
 
 class Sampling(Protocol):
@@ -114,7 +115,7 @@ class Sketched:
     generator: torch.Generator = field(metadata={"saved": False})
     pulls: dict[int, float] = field(default_factory=dict)
     last: int = 0
-    dictionary: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.int64))
+    dictionary: Tensor = NO_INDICES
     since: dict[int, float] = field(default_factory=dict)  # pulls since the last draw
     explained: float = 0.0  # sum of sigma^2 / ridge of these
     start: StartVariance = field(init=False)  # at the last draw
@@ -280,7 +281,7 @@ class Sketched:
             none = self.prior.new_zeros(0, 0)
             table = Table(embedding, self.points, self.prior, Kept(features), none)
         self._tables[key] = table
-        room = max(1, _KEPT // table.size)
+        room = max(1, NUMBERS_AT_ONCE // table.size)
         while len(self._tables) > room:
             del self._tables[next(iter(self._tables))]
         return table

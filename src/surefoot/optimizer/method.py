@@ -10,6 +10,7 @@ import torch
 
 from surefoot import kernels
 from surefoot._internal import checks
+from surefoot._internal.numbers import ROUNDING
 from surefoot._internal.user_warnings import warn
 from surefoot.acquisition import Policy, ScoreRule, UpperConfidenceBound
 from surefoot.acquisition.plan import Plan
@@ -94,7 +95,6 @@ class Method:
 
 
 _LONG, _FEW = 10_000, 512  # rounds without a horizon, and points that are compared
-_ALIKE = 1e-9  # squared distance in units of k(x, x), by rounding
 
 
 def warn_if_vacuous(model: Model) -> None:
@@ -114,7 +114,7 @@ def warn_if_vacuous(model: Model) -> None:
         gram = kernels.block(rule.kernel, points, points)
     largest, rounds = float(gram.diagonal().max()), width.horizon or _LONG
     squared = float((gram.diagonal()[:, None] + gram.diagonal()[None] - 2.0 * gram).max())
-    if squared <= _ALIKE * largest:  # a single arm, or arms of which the function is the same
+    if squared <= ROUNDING * largest:  # a single arm, or arms of which the function is the same
         return
     progress = width.at_one_point(rounds, largest, rule.ridge)
     most = width.largest_difference(progress, math.sqrt(squared))

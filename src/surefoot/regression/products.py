@@ -10,6 +10,8 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from surefoot._internal.numbers import NUMBERS_AT_ONCE
+
 _PANEL = 16  # features that joined and are multiplied together
 
 
@@ -151,11 +153,10 @@ def _panels(rows: Tensor, base: int, first: int) -> Iterator[tuple[int, int, Ten
         yield start, stop, whole
 
 
-_NUMBERS = 2**17  # at a time: larger arrays are slow to allocate, and leave the cache
 _NUMBERS_ELSEWHERE = 2**24  # which keeps a GPU busy, for 128 MB of its memory
 
 
 def block_length(dimension: int, device: torch.device) -> int:
     """Arms at a time, with so many features each."""
-    numbers = _NUMBERS if device.type == "cpu" else _NUMBERS_ELSEWHERE
+    numbers = NUMBERS_AT_ONCE if device.type == "cpu" else _NUMBERS_ELSEWHERE
     return max(64, numbers // max(dimension, 1))

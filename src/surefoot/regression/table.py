@@ -13,6 +13,7 @@ from torch import Tensor
 from surefoot import kernels
 from surefoot._internal.brief import brief
 from surefoot._internal.linalg import cholesky
+from surefoot._internal.numbers import ROUNDING
 from surefoot.regression.draws import Path, ResidualDraw, no_residual, residual_draw
 from surefoot.regression.embedding import Embedding
 from surefoot.regression.local_values import LocalStart, LocalValues
@@ -54,10 +55,6 @@ class ArmFeatures:
     ) -> Tensor:
         """k(x, y) - phi(x)' phi(y) (n, p) at points (n, d) and (p, d) with these features."""
         return self.embedding.cross_residual(left, left_features, right, right_features)
-
-
-_AT_ONCE = 2  # steps whose products with all arms are held at once
-_EXPLAINED = 1e-9  # of the largest variance, that the features of a complete dictionary may leave
 
 
 class Source(Protocol):
@@ -201,9 +198,6 @@ class Table(ArmFeatures):
             Products (A,) and falls (A,).
         """
         seen = self.seen(torch.stack([*directions, coefficients], -1))
-        if len(directions) <= _AT_ONCE and self.columns.dtype == torch.float64:
-            products = _product(self.columns, seen)
-            return products[:, -1], products[:, :-1].square() @ drops
         product, falls = drops.new_empty(len(self.points)), drops.new_empty(len(self.points))
         for arms in self.blocks:
             products = _product(self._columns_at(arms), seen)
@@ -236,7 +230,7 @@ class Table(ArmFeatures):
 
     def residual_draw(self, prior: Callable[[], Path]) -> ResidualDraw:
         """A draw of the residual process, which is 0 where the features represent all arms."""
-        most = _EXPLAINED * self.largest
+        most = ROUNDING * self.largest
         if self._is_plain and float(self.residuals.max()) <= most:
             return no_residual(self.prior, self.dimension)
         return residual_draw(self.embedding, prior, self.prior)

@@ -14,10 +14,9 @@ import torch
 from torch import Tensor
 
 from surefoot._internal import checks
+from surefoot._internal.numbers import LAST_DIGITS
 from surefoot.risks.risk import Risk, checked
 from surefoot.types import InvalidInput
-
-TOLERANCE = 1e-12  # of the level: cumulative sums of weights miss it by rounding
 
 
 def counted_as(levels: Tensor, number: int) -> Tensor:
@@ -30,7 +29,7 @@ def counted_as(levels: Tensor, number: int) -> Tensor:
     Returns:
         Slightly smaller levels (...).
     """
-    slack = max(TOLERANCE, 2.2e-16 * number)  # of the rounding of as many sums
+    slack = max(LAST_DIGITS, 2.2e-16 * number)  # of the rounding of as many sums
     return levels - (0.5 * levels).clamp_max(slack)
 
 
@@ -96,7 +95,7 @@ class Mean:
         """Environments whose interval is at least as wide as that of the mean; see `Risk`."""
         gap = upper - lower
         wanted = self(gap, weights).unsqueeze(-1)
-        return (gap >= wanted * (1.0 - TOLERANCE)) & (weights > 0.0)
+        return (gap >= wanted * (1.0 - LAST_DIGITS)) & (weights > 0.0)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
+from surefoot._internal.numbers import LAST_DIGITS, MAD_TO_SD
 from surefoot.tails.hill import LARGEST_INDEX, Array, TailIndex, checked_sample, tail_index
 from surefoot.tails.moment import LEAST_ALPHA, Moment
 
@@ -45,7 +46,7 @@ def normality(values: Array) -> tuple[float, float]:
     n = len(values)
     distance = float(_ks_distance(values[None, :])[0])
     simulated = _simulated(min(n, 500))
-    exceeding = int(np.sum(simulated >= distance * _stephens(n) * (1 - 1e-12)))
+    exceeding = int(np.sum(simulated >= distance * _stephens(n) * (1 - LAST_DIGITS)))
     return distance, (exceeding + 1) / (SIMULATIONS + 1)
 
 
@@ -70,9 +71,6 @@ def _stephens(n: int) -> float:
     """Factor on the distance for n values (Stephens 1974, case of fitted mean and variance)."""
     return math.sqrt(n) - 0.01 + 0.85 / math.sqrt(n)
 
-
-MAD_TO_SD = 1.4826
-"""Standard deviation of a normal distribution over its median absolute deviation."""
 
 _OUTLIER = 3.5  # robust standard deviations, Iglewicz and Hoaglin 1993
 _SIGNIFICANT, _EXCESS = 0.05, 0.01  # p-values: of the distance, of the number of outliers
