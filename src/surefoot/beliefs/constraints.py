@@ -359,12 +359,12 @@ class ConstraintBeliefs:
     @cached_property
     def probability(self) -> Probability:
         """Probability that all constraints hold, as a function of inputs (n, d)."""
-        return Probability(tuple(partial(self._chance, name) for name in self.measured))
+        return self._of_all(ConstraintBelief.probability)
 
     @cached_property
     def prospect(self) -> Probability:
         """The probability to search by, as a function of inputs (n, d)."""
-        return Probability(tuple(partial(self._prospect, name) for name in self.measured))
+        return self._of_all(ConstraintBelief.prospect)
 
     def log_prospect(self, points: Tensor) -> Tensor:
         """Logarithm (n,) of the prospect that all constraints hold at inputs (n, d)."""
@@ -378,7 +378,7 @@ class ConstraintBeliefs:
     @cached_property
     def assurance(self) -> Probability:
         """The probability, on a scale where 0.95 is as much as the constraints ask for."""
-        return Probability(tuple(partial(self._assurance, name) for name in self.measured))
+        return self._of_all(ConstraintBelief.assurance)
 
     def suffices(self, assurance: Tensor) -> Tensor:
         """Whether values (n,) of `assurance` are as much as the constraints ask for."""
@@ -417,14 +417,14 @@ class ConstraintBeliefs:
             holds &= one.holds(points, number, generator)
         return holds
 
-    def _chance(self, name: str, points: Tensor) -> Tensor:
-        return self.beliefs[name].probability(points)
+    def _of_all(self, of_one: Callable[[ConstraintBelief, Tensor], Tensor]) -> Probability:
+        """Product over the constraints, whose beliefs are formed when it is evaluated."""
+        return Probability(tuple(partial(self._factor, of_one, name) for name in self.measured))
 
-    def _prospect(self, name: str, points: Tensor) -> Tensor:
-        return self.beliefs[name].prospect(points)
-
-    def _assurance(self, name: str, points: Tensor) -> Tensor:
-        return self.beliefs[name].assurance(points)
+    def _factor(
+        self, of_one: Callable[[ConstraintBelief, Tensor], Tensor], name: str, points: Tensor
+    ) -> Tensor:
+        return of_one(self.beliefs[name], points)
 
 
 def goal_of(outcome: Outcome) -> Chain:

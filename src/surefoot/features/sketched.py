@@ -78,9 +78,6 @@ class KernelRows:
         return torch.tensor(rows, dtype=torch.int64, device=self._known.device)
 
 
-_SMALL = 2**14  # numbers in a table whose features are computed at once for many rounds
-
-
 class Sampling(Protocol):
     """When to draw a dictionary, and how."""
 
@@ -258,9 +255,6 @@ class Sketched:
             return self._symmetric_table(chosen, points)
         embedding, stayed = NystromEmbedding.of_gram(self.kernel, points, self._rows.gram(chosen))
         rows = self._rows.at(chosen[stayed.cpu()])
-        if self.rule.resample == "adaptive" and rows.numel() <= _SMALL:
-            features = rows.T @ embedding.inverse_root.T
-            return Table(embedding, self.points, self.prior, Kept(features), none)
         return Table(embedding, self.points, self.prior, Kept(rows.T), embedding.inverse_root)
 
     def _embedding(self, points: Tensor) -> NystromEmbedding:

@@ -16,54 +16,6 @@ from torch import Tensor
 from surefoot._internal.brief import brief
 
 
-class RowIndex:
-    """Hash table of the first rows of a matrix, whose keys are the rows themselves.
-
-    A dictionary of their bytes takes 180 bytes a row of five numbers, this one 12 to 24.
-
-    Example:
-        >>> rows, index = np.array([[0.0, 1.0], [2.0, 3.0]]), RowIndex()
-        >>> index.follow(rows, 2)
-        >>> index.find(rows, np.array([2.0, 3.0])), index.find(rows, np.array([3.0, 2.0]))
-        (1, -1)
-    """
-
-    def __init__(self) -> None:
-        self._number = 0
-        self._slots = np.full(64, -1, dtype=np.int64)
-
-    def follow(self, rows: np.ndarray, number: int) -> None:
-        """Take in the rows that came since; all of them, if there are fewer than there were.
-
-        Args:
-            rows: The matrix (at least number, d).
-            number: How many rows there are.
-        """
-        if number < self._number or 3 * number > 2 * len(self._slots):
-            self._slots = np.full(max(64, _power(2 * number)), -1, dtype=np.int64)
-            self._number = 0
-        for row in range(self._number, number):
-            self._slots[self._slot(rows, rows[row].tobytes())] = row
-        self._number = number
-
-    def find(self, rows: np.ndarray, row: np.ndarray) -> int:
-        """Index of a row (d,), -1 if it is none of them."""
-        return int(self._slots[self._slot(rows, row.tobytes())])
-
-    def _slot(self, rows: np.ndarray, key: bytes) -> int:
-        """The slot of a row, or the empty one where it would be."""
-        mask = len(self._slots) - 1
-        slot = hash(key) & mask
-        while (known := int(self._slots[slot])) >= 0 and rows[known].tobytes() != key:
-            slot = (slot + 1) & mask
-        return slot
-
-
-def _power(number: int) -> int:
-    """The least power of two that is no smaller."""
-    return 1 << max(number - 1, 0).bit_length()
-
-
 class Pull(NamedTuple):
     """Measurements of one point, whatever their rewards."""
 
@@ -119,8 +71,7 @@ class Observations:
     _sum: np.ndarray = field(default_factory=lambda: np.zeros(64))
     has_errors: bool = False  # whether any standard error is above 0
     sum_of_squares: float = 0.0  # of the rewards
-    _index: dict[int, int] = field(default_factory=dict, metadata={"saved": False})  # of the arms
-    _rows: RowIndex = field(default_factory=lambda: RowIndex(), metadata={"saved": False})
+    _index: dict[int | bytes, int] = field(default_factory=dict, metadata={"saved": False})
 
     __repr__ = brief
 
@@ -194,7 +145,7 @@ class Observations:
         Returns:
             The index of the site.
         """
-        site = self._site_of(point.detach().cpu().numpy(), arm)
+        site = self._site_of(point, arm)
         number = self._number
         self._reward, self._site = grown(self._reward, number), grown(self._site, number)
         self._sem, self._time = grown(self._sem, number), grown(self._time, number)
@@ -299,27 +250,28 @@ class Observations:
             self.worker_names.append(worker)
         return self.worker_names.index(worker)
 
-    def _site_of(self, row: np.ndarray, arm: int | None) -> int:
+    def _site_of(self, point: Tensor, arm: int | None) -> int:
         """The site at a location, a new one if there is none."""
-        if arm is None:
-            self._rows.follow(self._points, self._sites_number)
-            site = self._rows.find(self._points, row)
-        else:
-            if len(self._index) != self._sites_number:
-                self._index = {arm: site for site, arm in enumerate(self.arms)}
-            site = self._index.get(arm, -1)
-        if site >= 0:
+        number = self._sites_number
+        if len(self._index) != number:
+            keys = self.arms or [point.tobytes() for point in self._points[:number]]
+            self._index = {key: site for site, key in enumerate(keys)}
+        site = self._index.setdefault(key_of(point, arm), number)
+        if site < number:
             return site
-        site = self._sites_number
         self._points = grown(self._points, site, axis=0)
         self._count, self._sum = grown(self._count, site), grown(self._sum, site)
-        self._points[site] = row
+        self._points[site] = point.detach().cpu().numpy()
         self._sites_number += 1
         if arm is not None:
-            self._index[arm] = site
             self.arms.append(arm)
         return site
 
     def _tensor(self, rows: np.ndarray) -> Tensor:
         tensor = torch.from_numpy(rows)
         return tensor if self.device.type == "cpu" else tensor.to(self.device)
+
+
+def key_of(point: Tensor, arm: int | None) -> int | bytes:
+    """Identity of a location: of an arm its index, else the coordinates (d,)."""
+    return point.detach().cpu().numpy().tobytes() if arm is None else arm
