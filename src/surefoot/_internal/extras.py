@@ -1,4 +1,4 @@
-"""Packages that surefoot is installed without unless an extra asks for them."""
+"""Packages that only an extra installs, and names that are imported on their first use."""
 
 from __future__ import annotations
 

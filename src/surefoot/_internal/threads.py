@@ -1,4 +1,4 @@
-"""One thread for operations on small matrices."""
+"""One thread for operations on small matrices, and one at a time in an object that is shared."""
 
 from __future__ import annotations
 

@@ -53,6 +53,7 @@ def on_best_level(belief: Belief) -> Belief:
     below = middles[middles < best]
     on_it = rewards >= (below.max() if len(below) else -torch.inf)
     sites = outcome.observations.site[on_it].unique()
+    # Repeated values of one site say nothing of how a level goes on.
     if bool(on_it.all()) or len(sites) == 1:
         return belief
     level = outcome.model.fitted_belief(outcome.observations.among(on_it))

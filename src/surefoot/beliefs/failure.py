@@ -1,4 +1,4 @@
-"""What failed measurements say."""
+"""What failed measurements say, and values that failed ones have in common."""
 
 from __future__ import annotations
 

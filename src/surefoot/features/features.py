@@ -1,4 +1,4 @@
-"""Protocol of feature maps, and regressions in fixed ones."""
+"""Protocol of feature maps, regressions in fixed ones, and tables of features at all arms."""
 
 from __future__ import annotations
 

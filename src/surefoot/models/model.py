@@ -263,8 +263,12 @@ class Model:
         )
 
     def fitted_belief(self, observations: Observations) -> OutcomeBelief:
-        """Belief from observations alone, under hyperparameters that are fitted to them."""
-        return self.belief(observations, self.fit(observations), torch.Generator().manual_seed(0))
+        """Belief from observations alone, under hyperparameters that are fitted to them.
+
+        The model goes on to know its own last fits.
+        """
+        other = replace(self)
+        return other.belief(observations, other.fit(observations), torch.Generator().manual_seed(0))
 
     def of_sides(self, sides: Observations) -> OutcomeBelief:
         """Belief of the side of an edge that points are on, from rewards of 1 and -1."""

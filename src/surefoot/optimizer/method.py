@@ -1,4 +1,4 @@
-"""A method: the parts by which a problem is solved."""
+"""A method: the parts by which a problem is solved, and a warning of bounds of no use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measurements of a run: rewards, designs, failures and other outcomes."""
+"""Measurements of a run: rewards, designs, failures, other outcomes, and unread diagnostics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums over the sites of products of their features, each weighted."""
+"""Sums over the sites of weighted products of their features, and blocks of arms."""
 
 from __future__ import annotations
 
