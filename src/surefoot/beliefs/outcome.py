@@ -35,6 +35,15 @@ if TYPE_CHECKING:
 _MOST_LEVERAGE = 0.95  # of a reward: beyond, its residual is rounding
 
 
+class Effects(Protocol):
+    """Effects of the conditions under which rewards were measured, as a belief needs them."""
+
+    @property
+    def is_none(self) -> bool:
+        """Whether no effect is supported by the data."""
+        ...
+
+
 class Fitted(Protocol):
     """Hyperparameters as a belief needs them, see `hyperparameters.Fitted`."""
 
@@ -73,8 +82,13 @@ class Fitted(Protocol):
         """The standardised units."""
         ...
 
+    @property
+    def effects(self) -> Effects:
+        """Effects of the conditions under which rewards were measured."""
+        ...
+
     def without_effects(self, rewards: Tensor, workers: Tensor, times: Tensor) -> Tensor:
-        """Rewards (t,) at the reference level of the effects of conditions; those passed if none.
+        """Rewards (t,) at the reference level of the effects of conditions.
 
         Args:
             rewards: Rewards (t,), in reward units.
@@ -346,6 +360,7 @@ class OutcomeBelief:
 
 def at_reference(fitted: Fitted, observations: Observations) -> Observations:
     """Observations with their rewards at the reference level of the effects of conditions."""
-    known = observations.rewards
-    rewards = fitted.without_effects(known, observations.workers, observations.times)
-    return observations if rewards is known else observations.with_rewards(rewards)
+    if fitted.effects.is_none:
+        return observations
+    columns = observations.rewards, observations.workers, observations.times
+    return observations.with_rewards(fitted.without_effects(*columns))

@@ -13,7 +13,7 @@ from torch import Tensor
 from surefoot import kernels
 from surefoot._internal.brief import brief
 from surefoot._internal.linalg import cholesky
-from surefoot._internal.numbers import ROUNDING
+from surefoot._internal.numbers import NUMBERS_AT_ONCE, ROUNDING
 from surefoot.regression.draws import Path, ResidualDraw, no_residual, residual_draw
 from surefoot.regression.embedding import Embedding
 from surefoot.regression.local_values import LocalStart, LocalValues
@@ -198,10 +198,16 @@ class Table(ArmFeatures):
             Products (A,) and falls (A,).
         """
         seen = self.seen(torch.stack([*directions, coefficients], -1))
+
+        def both(columns: Tensor) -> tuple[Tensor, Tensor]:
+            products = _product(columns, seen)
+            return products[:, -1], products[:, :-1].square() @ drops
+
+        if self.columns.dtype == torch.float64 and self.size <= NUMBERS_AT_ONCE:
+            return both(self.columns)
         product, falls = drops.new_empty(len(self.points)), drops.new_empty(len(self.points))
         for arms in self.blocks:
-            products = _product(self._columns_at(arms), seen)
-            product[arms], falls[arms] = products[:, -1], products[:, :-1].square() @ drops
+            product[arms], falls[arms] = both(self._columns_at(arms))
         return product, falls
 
     def variance(self, factor: RidgeFactor) -> Tensor:
