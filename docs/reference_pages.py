@@ -24,6 +24,7 @@ MODULES = {
     "beliefs": "Beliefs",
     "acquisition": "Acquisition functions",
     "hyperparameters": "Hyperparameters",
+    "models": "Models",
     "kernels": "Kernels",
     "tails": "Tails",
     "types": "Queries, results and errors",

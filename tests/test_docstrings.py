@@ -21,6 +21,7 @@ PUBLIC = [
     "integrations.optuna",
     "integrations.sklearn",
     "kernels",
+    "models",
     "optimizer",
     "parameters",
     "plot",

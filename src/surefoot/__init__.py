@@ -6,7 +6,7 @@ With sketched features for many arms, and risk measures for uncertain environmen
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from surefoot._internal.lazy import lazily
+from surefoot._internal.extras import lazily
 
 if TYPE_CHECKING:
     from surefoot import acquisition as acquisition
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from surefoot import features as features
     from surefoot import hyperparameters as hyperparameters
     from surefoot import kernels as kernels
+    from surefoot import models as models
     from surefoot import parameters as parameters
     from surefoot import plot as plot
     from surefoot import risks as risks
@@ -113,6 +114,7 @@ _MODULES = {
         "features",
         "hyperparameters",
         "kernels",
+        "models",
         "parameters",
         "plot",
         "risks",

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import surefoot as sf
+from surefoot._internal import numbers
 from surefoot.beliefs import estimands
 from surefoot.beliefs.estimands import LOCATION, Mean, Median, Residuals, Scales
 from surefoot.regression.transforms import REVERSED, Affine, Chain, Log, Warp
@@ -129,7 +130,7 @@ def test_symmetric_residuals_around_zero_change_no_value(kind) -> None:
 def test_a_mean_over_many_values_is_the_same_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     function = torch.linspace(1.0, 5.0, 24, dtype=torch.float64).reshape(4, 6)
     whole = Mean(noise).values(function, UNITS["warped"])
-    monkeypatch.setattr(estimands, "_MOST_ELEMENTS", 100)
+    monkeypatch.setattr(numbers, "NUMBERS_AT_ONCE", 100)
     assert torch.equal(Mean(noise).values(function, UNITS["warped"]), whole)
 
 

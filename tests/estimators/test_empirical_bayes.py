@@ -7,7 +7,7 @@ import torch
 import surefoot as sf
 from surefoot.estimators import Constants, Estimator, Sample
 from surefoot.estimators.digest import Digest, WeightedValues
-from surefoot.estimators.empirical_bayes import empirical_bayes_prior
+from surefoot.estimators.huber import empirical_bayes_prior
 from surefoot.features import NystromEmbedding
 from surefoot.regression.observations import Observations
 from surefoot.regression.ridge import RidgeFactor

@@ -22,9 +22,9 @@ SPIKES = {150: 30.0, 210: -20.0, 230: 60.0}
 def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (digest, student_t):
         monkeypatch.setattr(module, "ALL_KEPT", 100)
-    monkeypatch.setattr(student_t, "_PART", 64)
-    monkeypatch.setattr(student_t, "_ALL_EVERY", 10.0)  # never again, after the first time
-    monkeypatch.setattr(known_features, "_BLOCK", 64)
+    monkeypatch.setattr(student_t, "ROWS_AT_ONCE", 64)
+    monkeypatch.setattr(student_t, "NEW_SHARE", 10.0)  # never again, after the first time
+    monkeypatch.setattr(known_features, "ROWS_AT_ONCE", 64)
 
 
 def optimizer() -> sf.Optimizer:

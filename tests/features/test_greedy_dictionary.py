@@ -32,7 +32,7 @@ def test_a_run_that_is_saved_before_each_reward_has_the_same_dictionary(tmp_path
 def test_while_few_points_are_new_the_older_half_of_those_that_joined_goes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pivoted_cholesky, "_STAYS", 0.5)
+    monkeypatch.setattr(pivoted_cholesky, "NEW_SHARE", 0.5)
     points = torch.rand(48, 1, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     kernel = sf.kernels.squared_exponential(0.02)
     features = sf.Nystrom(sf.PivotedCholesky(20))

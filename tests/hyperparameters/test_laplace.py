@@ -11,7 +11,7 @@ from surefoot.hyperparameters import GAUSSIAN, HyperparameterFit, TrainingData, 
 from surefoot.hyperparameters.evidence import LENGTHSCALE_PRIORS, Evidence, Hyperparameters
 from surefoot.hyperparameters.laplace import PosteriorMode
 from surefoot.hyperparameters.mixture import Mixture
-from surefoot.hyperparameters.uncertainty import Certain
+from surefoot.regression.uncertainty import Certain
 
 NUMBER, GROUP = 12, torch.tensor([0, 1])
 GENERATOR = torch.Generator().manual_seed(0)

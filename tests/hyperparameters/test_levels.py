@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import surefoot as sf
 from surefoot.hyperparameters import HyperparameterFit, TrainingData
 from surefoot.hyperparameters.fitted import Fitted
-from surefoot.hyperparameters.levels import apart_from, levels_of
+from surefoot.regression.levels import apart_from, levels_of
 from surefoot.regression.transforms import ONE_LEVEL, Levels
 
 NUMBER = 40

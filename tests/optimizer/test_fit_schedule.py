@@ -11,7 +11,7 @@ import torch
 import surefoot as sf
 from surefoot.algorithms import robust_ucb
 from surefoot.hyperparameters import GivenHyperparameters, HyperparameterFit
-from surefoot.optimizer.fit_schedule import latest_fit
+from surefoot.optimizer.history import latest_fit
 
 RULE = HyperparameterFit()
 POINTS = torch.from_numpy(np.random.default_rng(0).random((40, 2)))

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import surefoot as sf
-from surefoot.beliefs.shared_values import SharedValues
+from surefoot.beliefs.failure import SharedValues
 
 ON = torch.tensor([[0.0, 1.0]], dtype=torch.float64)
 OFF = ON.flip(-1)

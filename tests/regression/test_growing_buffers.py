@@ -15,12 +15,11 @@ from hypothesis import strategies as st
 
 import surefoot as sf
 from surefoot import kernels
+from surefoot.estimators.adaptive_truncation import LiveRewards, Rewards
 from surefoot.estimators.digest import Digest
 from surefoot.estimators.estimator import Constants
-from surefoot.estimators.live_rewards import LiveRewards, Rewards
-from surefoot.features.kernel_rows import KernelRows
+from surefoot.features.sketched import KernelRows
 from surefoot.regression.observations import Observations
-from surefoot.regression.row_index import RowIndex
 from surefoot.spaces.storage import InFile, InMemory, Rows
 
 MOST = 300
@@ -110,12 +109,6 @@ def test_observations_are_a_list_whatever_was_copied(
     before.check(one.first(first))
 
 
-def row_index() -> tuple[Callable[[int], None], Callable[[int], Any], Callable[[int], Any]]:
-    index, rows = RowIndex(), np.random.default_rng(0).random((MOST, 3))
-    found = lambda n: [index.find(rows, row) for row in rows[:n]]  # noqa: E731
-    return lambda n: index.follow(rows, n), found, lambda n: list(range(n))
-
-
 def kernel_rows() -> tuple[Callable[[int], None], Callable[[int], Any], Callable[[int], Any]]:
     points = torch.linspace(0, 1, MOST, dtype=torch.float64)[:, None]
     kernel = sf.kernels.squared_exponential(0.2)
@@ -191,7 +184,6 @@ def truncated_sums() -> tuple[Callable[[int], None], Callable[[int], Any], Calla
 
 
 BUFFERS: dict[str, Callable[[], Any]] = {
-    "row index": row_index,
     "kernel rows": kernel_rows,
     "rows in memory": stored_rows(InMemory()),
     "rows in a file": stored_rows(InFile()),

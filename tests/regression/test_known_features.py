@@ -23,7 +23,7 @@ MAP = NystromEmbedding.of(KERNEL, SITES[:6])
 
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(known_features, "_BLOCK", 16)
+    monkeypatch.setattr(known_features, "ROWS_AT_ONCE", 16)
     monkeypatch.setattr(products, "_PANEL", 4)  # fewer than join
 
 

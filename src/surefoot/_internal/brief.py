@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-_SHOWN = 12  # numbers in full
+SHOWN = 12  # numbers in full
 _LONGEST = 300  # characters of a part
 
 
@@ -36,7 +36,7 @@ def brief(value: Any) -> str:
 def _part(value: Any) -> str:
     if isinstance(value, Tensor | np.ndarray):
         kind = "tensor" if isinstance(value, Tensor) else "array"
-        if np.prod(value.shape) > _SHOWN:
+        if np.prod(value.shape) > SHOWN:
             return f"<{kind} of shape {tuple(value.shape)}>"
         return repr(value.tolist())
     text = " ".join(repr(value).split())

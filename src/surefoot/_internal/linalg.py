@@ -17,9 +17,6 @@ from surefoot.types import NumericalError
 
 Floats = NDArray[np.float64]  # with matrices of few rows, NumPy is three times as fast as torch
 
-TINY = 1e-300
-"""All but zero, with a finite logarithm and reciprocal."""
-
 SMALL = 64  # rows up to which SciPy's LAPACK is faster; beyond, its threads compete with torch's
 
 

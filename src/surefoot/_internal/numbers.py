@@ -7,3 +7,9 @@ ROUNDING = 1e-9  # relative: by which equal values differ after long sums, stora
 TINY = 1e-300  # all but zero, with a finite logarithm and reciprocal
 NUMBERS_AT_ONCE = 2**20  # in one array, where a larger one is worked off in blocks: 8 MiB
 ROWS_AT_ONCE = 1024  # of such a block where rows are long
+NEW_SHARE = 0.01  # of many, that may be new before what follows from all is found again
+
+
+def rows_at_once(width: int) -> int:
+    """Rows of so many numbers that are worked off together."""
+    return max(1, NUMBERS_AT_ONCE // max(width, 1))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-_STRIP = 2**24  # comparisons at once
+from surefoot._internal.numbers import rows_at_once
 
 
 def non_dominated(losses: np.ndarray) -> np.ndarray:
@@ -24,7 +24,7 @@ def non_dominated(losses: np.ndarray) -> np.ndarray:
     """
     number, size = losses.shape[-2:]
     sets = losses.reshape(-1, number, size)
-    chunk = max(1, _STRIP // max(1, number * number))
+    chunk = rows_at_once(number * number)
     masks = [_non_dominated(sets[i : i + chunk]) for i in range(0, len(sets), chunk)]
     return np.concatenate([np.zeros((0, number), dtype=bool), *masks]).reshape(losses.shape[:-1])
 

@@ -11,8 +11,7 @@ import torch
 from torch import Tensor
 
 from surefoot._internal import checks
-from surefoot._internal.linalg import TINY
-from surefoot._internal.numbers import ROUNDING
+from surefoot._internal.numbers import ROUNDING, TINY
 from surefoot._internal.pareto import non_dominated
 from surefoot.acquisition.argmax import maximise
 from surefoot.acquisition.scores import PolicyState

@@ -27,9 +27,9 @@ from surefoot.beliefs.certificate import certificate
 from surefoot.beliefs.constraints import NO_CONSTRAINTS
 from surefoot.beliefs.probability import Probability, Score
 from surefoot.beliefs.success import Feasibility
-from surefoot.estimators.spread import robust_spread
-from surefoot.estimators.student_t import OUTLIER_WEIGHT
 from surefoot.regression.posterior import AtArms
+from surefoot.regression.regression import OUTLIER_WEIGHT
+from surefoot.regression.spread import robust_spread
 from surefoot.spaces import Arms, Box, Joint
 from surefoot.spaces.locations import Location
 from surefoot.spaces.pending import PendingQueries
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
     from torch import Tensor
 
-    from surefoot.hyperparameters import CrossValidation
+    from surefoot.regression.cross_validation import CrossValidation
 
 CROSS_VALIDATED = "cross-validated"
 ROUNDS = "rounds"  # and in the policy's memory: the best design, and its value, of `Recorded`

@@ -8,6 +8,7 @@ import torch
 
 from surefoot import kernels
 from surefoot._internal import checks
+from surefoot._internal.numbers import ROUNDING
 from surefoot.algorithms._defaults import width_or
 from surefoot.estimators import AdaptiveTruncation, Truncation
 from surefoot.features import Exact, Features, LeverageSampling, Nystrom, QuadratureFourier
@@ -214,7 +215,7 @@ def _require_bounded(kernel: Kernel, space: Space) -> None:
     kernels.check(kernel)
     points = space.examples(0, torch.Generator())
     largest = float(kernels.diagonal(kernel, points).max())
-    if largest > 1.0 + 1e-9:
+    if largest > 1.0 + ROUNDING:
         raise InvalidInput(
             f"k(x, x) reaches {largest:.6g}, expected at most 1, which the theorem needs: divide "
             "the kernel by it and multiply `norm_bound` by its root."

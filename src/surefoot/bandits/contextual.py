@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike
 
 from surefoot._internal import checks
 from surefoot._internal.linalg import Floats
-from surefoot._internal.lock import Lock, one_at_a_time
+from surefoot._internal.numbers import LAST_DIGITS
+from surefoot._internal.threads import Lock, one_at_a_time
 from surefoot._internal.user_warnings import warn
 from surefoot.bandits.one_pass import OnePass, one_pass
 from surefoot.bandits.running_ridge import Anticipating, RunningRidge
@@ -25,7 +26,6 @@ from surefoot.widths import Progress, Width, constant, srinivas
 
 _CHECKED = 100  # rewards
 _OTHER_UNIT = 100.0  # times more or less than is expected
-_JITTER = 1e-12  # of the largest variance, that rounding may take from a covariance
 
 
 @dataclass(slots=True, eq=False)
@@ -315,7 +315,7 @@ class Contextual:
             shares[int((mean + width * self._geometry.every.deviation(rows)).argmax())] = 1.0
             return shares
         covariance = self._geometry.every.covariance(rows)
-        covariance.flat[:: len(rows) + 1] += _JITTER * float(covariance.diagonal().max())
+        covariance.flat[:: len(rows) + 1] += LAST_DIGITS * float(covariance.diagonal().max())
         root = np.linalg.cholesky(covariance)
         drawn = mean + width * (random.standard_normal((self._draws, len(rows))) @ root.T)
         return np.bincount(drawn.argmax(1), minlength=len(rows)) / self._draws

@@ -12,13 +12,13 @@ from scipy.linalg.lapack import dpotrf, dtrtrs
 
 from surefoot._internal import checks
 from surefoot._internal.linalg import Floats
+from surefoot._internal.numbers import MAD_TO_SD
 from surefoot.bandits.running_ridge import RunningRidge
 from surefoot.estimators import AdaptiveTruncation, Huber, LeastSquares, Truncation
 from surefoot.types import InvalidInput
 
 _RESIDUALS = 512  # latest ones, of which the scale is found
 _EVERY = 16  # rewards between these, and between searches for rewards that need not be kept
-_MEDIAN_TO_DEVIATION = 1.4826
 
 
 class OnePass(Protocol):
@@ -132,7 +132,7 @@ class Clipped:
         self._number += 1
         if self._number <= _EVERY or self._number % _EVERY == 0:
             known = self._sizes[: min(self._number, _RESIDUALS)]
-            self.threshold = self._k * _MEDIAN_TO_DEVIATION * float(np.median(known))
+            self.threshold = self._k * MAD_TO_SD * float(np.median(known))
         reach = self.threshold / math.sqrt(left)
         self._moments += (before + min(max(residual, -reach), reach)) * feature
 

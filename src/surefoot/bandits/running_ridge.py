@@ -9,10 +9,8 @@ import numpy as np
 from scipy.linalg.blas import dgemv, dger
 
 from surefoot._internal.linalg import Floats, inverse_and_root
-
-_REFRESH = 4096  # rows between inverses from V itself, without what rounding has added up
-_LARGEST_STEP = 1e4  # growth of V in one direction, after which the inverse has lost digits
-_LEAST_LEFT = 1e-12  # of a row of any length
+from surefoot._internal.numbers import LAST_DIGITS
+from surefoot.regression.ridge import LARGEST_STEP, REFRESH
 
 
 class RunningRidge:
@@ -46,9 +44,9 @@ class RunningRidge:
         self.gram = dger(times, feature, feature, a=self.gram, overwrite_a=1)
         self.inverse = dger(-times / growth, solved, solved, a=self.inverse, overwrite_a=1)
         self.information_gain += 0.5 * math.log(growth)
-        self.left = max(1.0 / growth, _LEAST_LEFT)
+        self.left = max(1.0 / growth, LAST_DIGITS)
         self.number += 1
-        if self.number % _REFRESH == 0 or growth > _LARGEST_STEP:
+        if self.number % REFRESH == 0 or growth > LARGEST_STEP:
             inverse, root = inverse_and_root(self.gram)
             self.inverse = np.asfortranarray(inverse)
             spread = 2.0 * np.log(np.diagonal(root)).sum() - len(root) * math.log(self.ridge)

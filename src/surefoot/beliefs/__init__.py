@@ -7,7 +7,6 @@ from surefoot.beliefs.candidates import Bounds, Candidates
 from surefoot.beliefs.constraints import ConstraintBelief, ConstraintBeliefs, PredictedLimit
 from surefoot.beliefs.failure import FailureBelief
 from surefoot.beliefs.intervals import ConfidenceBounds, Credible, Interval
-from surefoot.beliefs.model import Model
 from surefoot.beliefs.outcome import OutcomeBelief
 from surefoot.beliefs.predictions import Predictions, Reported
 from surefoot.beliefs.probability import Probability, Score
@@ -24,7 +23,6 @@ __all__ = [
     "Estimand",
     "FailureBelief",
     "Interval",
-    "Model",
     "Moments",
     "OutcomeBelief",
     "PredictedLimit",

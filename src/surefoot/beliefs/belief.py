@@ -15,6 +15,7 @@ from surefoot._internal.brief import brief
 from surefoot._internal.estimands import ESTIMANDS, Estimand
 from surefoot._internal.html import as_html
 from surefoot._internal.process_settings import with_own_settings
+from surefoot._internal.tensors import NO_ROWS
 from surefoot.beliefs import certificate as certificates
 from surefoot.beliefs.band import Band
 from surefoot.beliefs.candidates import Candidates
@@ -22,21 +23,19 @@ from surefoot.beliefs.constraints import NO_CONSTRAINTS, ConstraintBeliefs
 from surefoot.beliefs.estimands import Ends, estimand_of
 from surefoot.beliefs.failure import NO_FAILURES, FailureBelief
 from surefoot.beliefs.predictions import AS_MODELLED, Predictions, Reported
-from surefoot.estimators.student_t import OUTLIER_WEIGHT
 from surefoot.regression.posterior import Posterior
+from surefoot.regression.regression import OUTLIER_WEIGHT
 from surefoot.regression.transforms import UNCHANGED, Chain
-from surefoot.risks.on_space import on_space
+from surefoot.risks.functionals import on_space
 from surefoot.risks.risk import Risk
 from surefoot.spaces import Arms, Box, Joint
+from surefoot.spaces.finite_environment import REPRESENTING
 from surefoot.spaces.listed_designs import Designs, located_designs, named_rows, rows_of
 from surefoot.spaces.pending import PendingQueries
 from surefoot.types import Certificate, InvalidInput
 
 if TYPE_CHECKING:
     from surefoot.beliefs.outcome import OutcomeBelief
-
-_VALUES = 1024  # that represent a continuous environment where a risk is reported
-_NONE = torch.zeros(0, 0, dtype=torch.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +77,7 @@ class Belief:
     outcome: OutcomeBelief
     band: Band
     pending: PendingQueries = field(default_factory=PendingQueries)
-    measured: Tensor = _NONE
+    measured: Tensor = NO_ROWS
     failures: FailureBelief = NO_FAILURES
     constraints: ConstraintBeliefs = NO_CONSTRAINTS
     reported: Reported = AS_MODELLED
@@ -104,7 +103,7 @@ class Belief:
         alone = replace(self)  # a copy: no cycle keeps it alive
         if not self.space.has_environment:
             return Candidates(alone)
-        return Candidates.sampled(alone, _VALUES, torch.Generator().manual_seed(0))
+        return Candidates.sampled(alone, REPRESENTING, torch.Generator().manual_seed(0))
 
     @cached_property
     def predictions(self) -> Predictions:

@@ -8,20 +8,14 @@ from typing import TYPE_CHECKING
 import torch
 
 from surefoot.beliefs.constraints import AT_ZERO, ConstraintBeliefs
-from surefoot.beliefs.outcome import FIT_OF_OUTCOMES
 from surefoot.regression.transforms import Levels
 
 if TYPE_CHECKING:
     from surefoot.beliefs.belief import Belief
-    from surefoot.beliefs.model import Hyperparameters
     from surefoot.beliefs.outcome import OutcomeBelief
-    from surefoot.regression.observations import Observations
 
 ON_IT = "on the best level"
 """Name of the constraint."""
-
-_SIDES = replace(FIT_OF_OUTCOMES, limit=0.0, warped=False)  # as of a constraint, of two values
-_FEW = 2  # sites: repeated values of one say nothing of how a level goes on
 
 
 def on_best_level(belief: Belief) -> Belief:
@@ -59,11 +53,12 @@ def on_best_level(belief: Belief) -> Belief:
     below = middles[middles < best]
     on_it = rewards >= (below.max() if len(below) else -torch.inf)
     sites = outcome.observations.site[on_it].unique()
-    if bool(on_it.all()) or len(sites) < _FEW:
+    # Repeated values of one site say nothing of how a level goes on.
+    if bool(on_it.all()) or len(sites) == 1:
         return belief
-    level = _fitted(outcome, outcome.observations.among(on_it), outcome.model.hyperparameters)
+    level = outcome.model.fitted_belief(outcome.observations.among(on_it))
     sides = outcome.observations.with_rewards(torch.where(on_it, 1.0, -1.0).double())
-    margin = _with_pending(_fitted(outcome, sides, _SIDES), belief)
+    margin = _with_pending(outcome.model.of_sides(sides), belief)
     return replace(
         belief,
         outcome=level,
@@ -76,14 +71,6 @@ def on_best_level(belief: Belief) -> Belief:
         ),
         failures=replace(belief.failures, unstable=belief.failures.unstable[:0]),
     )
-
-
-def _fitted(
-    outcome: OutcomeBelief, observations: Observations, rule: Hyperparameters
-) -> OutcomeBelief:
-    """The belief from other observations, under hyperparameters that are fitted to them."""
-    model = replace(outcome.model, hyperparameters=rule)
-    return model.belief(observations, model.fit(observations), torch.Generator().manual_seed(0))
 
 
 def _with_pending(margin: OutcomeBelief, belief: Belief) -> OutcomeBelief:

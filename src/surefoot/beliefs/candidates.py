@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch import Tensor
 
-from surefoot._internal.linalg import TINY
+from surefoot._internal.numbers import TINY, rows_at_once
 from surefoot.beliefs.band import BandEnds
 from surefoot.beliefs.estimands import Ends
-from surefoot.beliefs.probability import Probability, Score
+from surefoot.beliefs.probability import LIKELY, Probability, Score
 from surefoot.regression.draws import Path
 from surefoot.regression.posterior import Posterior
 from surefoot.risks.risk import support_only
@@ -24,9 +24,6 @@ from surefoot.spaces.locations import Location
 if TYPE_CHECKING:
     from surefoot.beliefs.belief import Belief
     from surefoot.beliefs.outcome import OutcomeBelief
-
-_STRIP = 2**18  # numbers in temporary arrays: larger ones do not fit the cache
-_PROBABLE = 0.5  # probability that constraints hold, from which a design is likely to be feasible
 
 
 class Bounds(NamedTuple):
@@ -130,7 +127,7 @@ class Candidates:
         if self.belief.constraints.probability.is_certain:
             return self.sites
         with torch.no_grad():
-            holds = self.belief.constraints.prospect(self.sites) >= _PROBABLE
+            holds = self.belief.constraints.prospect(self.sites) >= LIKELY
         return self.sites[holds] if bool(holds.any()) else self.sites
 
     @property
@@ -209,7 +206,7 @@ class Candidates:
         The search is then for a first one that does, whatever its value.
         """
         certain = self.belief.constraints.probability.is_certain
-        return not certain and bool((self._holds < _PROBABLE).all())
+        return not certain and bool((self._holds < LIKELY).all())
 
     def log_feasibility(self, x: Tensor) -> Tensor:
         """Logarithm (n,) of the probability that all is well at designs x (n, dx).
@@ -345,5 +342,5 @@ class Candidates:
         """Designs in chunks that bound the size of arrays over z's and features."""
         if self.has_table and self.space.lists(x, self.z):
             return (x,)
-        each = len(self.z) * max(self.posterior.embedding.dimension, 1)
-        return x.split(max(1, _STRIP // each))
+        each = len(self.z) * self.posterior.embedding.dimension
+        return x.split(rows_at_once(each))

@@ -9,22 +9,14 @@ from warnings import catch_warnings, simplefilter
 import torch
 from torch import Tensor
 
-from surefoot import kernels
 from surefoot._internal import checks
-from surefoot.beliefs.band import unexplained
 from surefoot.beliefs.gains import candidates
 from surefoot.beliefs.intervals import CONFIDENCE_BOUNDS
-from surefoot.beliefs.model import Model
 from surefoot.beliefs.self_normalised import SelfNormalised
-from surefoot.estimators import LeastSquares
-from surefoot.features import Exact, QuadratureFourier, RandomFourier
-from surefoot.hyperparameters import GivenHyperparameters
 from surefoot.risks import Mean
 from surefoot.spaces import Arms
 from surefoot.spaces.pending import PendingQueries
-from surefoot.tails import Moment
-from surefoot.types import Assumptions, Certificate
-from surefoot.widths import dual_mixture, self_normalised
+from surefoot.types import Certificate
 
 if TYPE_CHECKING:
     from surefoot.beliefs.belief import Belief
@@ -33,7 +25,9 @@ if TYPE_CHECKING:
 
 def _missing(belief: Belief) -> str:
     """What a certificate lacks, and what to pass; empty if it lacks nothing."""
-    if belief.reported.assumed is None and (reason := _unproved(belief.outcome)):
+    if belief.reported.assumed is None and (
+        reason := belief.outcome.model.unproved(belief.outcome)
+    ):
         return reason
     reasons = {
         "measurements failed or there are constraints": not belief.candidates.feasible.is_certain,
@@ -43,55 +37,6 @@ def _missing(belief: Belief) -> str:
         ),
     }
     return next((reason for reason, holds in reasons.items() if holds), "")
-
-
-def _unproved(outcome: OutcomeBelief) -> str:
-    """Why the bounds of an outcome have no proof; empty if they have one."""
-    model = outcome.model
-    if (theorem := model.theorem) is None:
-        return (
-            f"the width {model.width!r} has no theorem: pass `noise` or `moment` with a "
-            "`norm_bound` to `gp_ucb`, a `width` with a proof, or `assume` to the `Problem`"
-        )
-    name, estimator = f"`widths.{type(theorem).__name__}`", type(model.estimator).__name__
-    reasons = {
-        f"the bounds of {name} are not proved: {theorem.unproved}": bool(theorem.unproved),
-        "the norm of f is not known, and one that is found by doubling may be too small: pass "
-        "`norm_bound`": theorem.norm_bound is None,
-        f"no theorem holds for `scale` = {theorem.scale!r}: pass 1": theorem.scale < 1.0,
-        "the kernel is fitted to the rewards, or these are standardised: pass a kernel": not (
-            model.hyperparameters.lasting and outcome.fitted.units.is_identity
-        ),
-        f"{name} is for `LeastSquares`, not `{estimator}`": estimator != "LeastSquares",
-        "the features approximate the kernel, with an error that no bound includes: pass "
-        "`Exact()` or `Nystrom(...)`": isinstance(
-            model.features, QuadratureFourier | RandomFourier
-        ),
-        f"{name} is for features that represent the kernel: pass `Exact()`": (
-            theorem.exact and unexplained(outcome.sample, outcome.prior_variance) > 0.0
-        ),
-    }
-    return next((reason for reason, holds in reasons.items() if holds), "")
-
-
-def _assumed(
-    belief: Belief, known: Assumptions, lengthscale: float, center: float
-) -> OutcomeBelief:
-    """The rewards less the constant, by least squares with the bounds of what is assumed."""
-    space, observations = belief.outcome.model.space, belief.outcome.observations
-    span = space.upper - space.lower
-    kernel = kernels.matern(2.5, lengthscale * torch.where(span > 0.0, span, 1.0))
-    noise: float = known.noise or known.deviation  # type: ignore[assignment]
-    moment = Moment(known.order - 1.0, noise**known.order, "mean")
-    width = (
-        self_normalised(moment, known.norm, known.delta, misfit=known.misfit)
-        if known.noise is None
-        else dual_mixture(known.norm, noise, known.delta)
-    )
-    rule = GivenHyperparameters(kernel, noise**2)
-    rewards = observations.with_rewards(observations.rewards - center)
-    model = Model(space, rule, Exact(), LeastSquares(), width)
-    return model.belief(rewards, model.fit(rewards), torch.Generator().manual_seed(0))
 
 
 def certificate(belief: Belief, delta: float | None, design: Tensor | None) -> Certificate | str:
@@ -111,7 +56,9 @@ def certificate(belief: Belief, delta: float | None, design: Tensor | None) -> C
         center = float(belief.reported.units(torch.tensor(known.center, dtype=torch.float64)))
         with catch_warnings():
             simplefilter("ignore")  # that one is contradicted, which is said where all are
-            outcomes = [_assumed(belief, known, one, center) for one in known.lengthscale]  # type: ignore[union-attr]
+            model, observations = belief.outcome.model, belief.outcome.observations
+            lengthscales: Any = known.lengthscale
+            outcomes = [model.assuming(observations, known, one, center) for one in lengthscales]
             tried = [_proved(belief, outcome, delta) for outcome in outcomes]
     if not (proved := [one for one in tried if not one.band.shape.contradicted]):
         rest = " and ".join(tried[0].outcome.model.theorem.assumptions)  # type: ignore[union-attr]
@@ -157,7 +104,7 @@ def _proved(belief: Belief, outcome: OutcomeBelief, delta: float | None) -> Beli
     theorem: Any = outcome.model.theorem
     if delta is not None and checks.probability("delta", delta) != theorem.delta:
         theorem = replace(theorem, delta=delta)
-        model, own = replace(outcome.model, width=theorem), torch.Generator().manual_seed(0)
+        model, own = outcome.model.with_theorem(theorem), torch.Generator().manual_seed(0)
         outcome = model.belief(outcome.observations, outcome.fitted, own)
     return replace(
         belief,

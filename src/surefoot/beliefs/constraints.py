@@ -12,11 +12,11 @@ import torch
 from torch import Tensor
 
 from surefoot import kernels
-from surefoot._internal.linalg import TINY
+from surefoot._internal.numbers import OF_95, ROUNDING, TINY
 from surefoot.beliefs.estimands import of_measured_sign
 from surefoot.beliefs.outcome import OutcomeBelief
 from surefoot.beliefs.probability import Probability
-from surefoot.hyperparameters.levels import levels_of
+from surefoot.regression.levels import levels_of
 from surefoot.regression.posterior import Predictive
 from surefoot.regression.transforms import Affine, Chain
 from surefoot.types import Constraint, Outcome
@@ -30,14 +30,11 @@ MOST_INTEGRATED = 150
 UNLIKELY = 0.05
 """Probability that all constraints hold, below which a point of the initial design is left out."""
 
-_LEAST = 1e-9  # deviation of a constraint, relative to its values
 _REPEATED = 2  # values equal to a limit, which is not by chance
-_OF_95 = 1.96  # standard deviations of a 95 % interval
 _FAR_WITHIN = 8.0  # median absolute deviations of values on a level
 _FEW = 2  # sites on a level, which outliers may share
 _AGREED = 0.99  # probability that a limit holds where the values are on such a level
 _LOCAL = 2.0  # power of distances, by which a doubt does not reach past the sites around
-_SURPRISING = 2.0  # standard deviations of the noise
 
 
 AT_ZERO = Constraint(maximum=0.0)
@@ -144,7 +141,7 @@ class ConstraintBelief:
         units = goal.then(*self.margin.transform.parts)
         low, middle, high = (
             units.inverse(torch.where(value < self._at_limit, value, value.clamp_min(self._limit)))
-            for value in (mean - _OF_95 * deviation, mean, mean + _OF_95 * deviation)
+            for value in (mean - OF_95 * deviation, mean, mean + OF_95 * deviation)
         )
         lower, upper = torch.minimum(low, high), torch.maximum(low, high)
         contrary = goal.inverse(self._contrary(points))
@@ -164,7 +161,7 @@ class ConstraintBelief:
                 means = (observations.sums / observations.counts)[disputed]
                 sites = observations.sites[disputed]
                 near = kernels.correlation(self.margin.fitted.kernel, points, sites).argmax(-1)
-                likely = self._doubt(points, holds=holds) > 0.5 * math.erfc(_OF_95 / math.sqrt(2.0))
+                likely = self._doubt(points, holds=holds) > 0.5 * math.erfc(OF_95 / math.sqrt(2.0))
                 found = torch.where(likely, means[near], found)
         return found
 
@@ -210,7 +207,7 @@ class ConstraintBelief:
             distance = (rewards - expected).abs()
             slope = torch.maximum(units.log_slope(rewards), units.log_slope(expected)).exp()
             spread = (noise.variance + noise.errors) ** 0.5 / slope
-        doubted, holds = distance > _SURPRISING * spread, rewards >= 0.0
+        doubted, holds = distance > OF_95 * spread, rewards >= 0.0
         masks = []
         for held in (False, True):
             some = (doubted & (holds == held)).to(mean)
@@ -234,7 +231,7 @@ class ConstraintBelief:
             if low < 0.0 <= high:
                 level = rewards[(rewards >= high) & (rewards <= end)]
                 far = (level - level.median()).abs().median() * _FAR_WITHIN
-                near = (rewards - level.median()).abs() <= far + _LEAST * level.abs().max()
+                near = (rewards - level.median()).abs() <= far + ROUNDING * level.abs().max()
                 if float(level.median() - far) >= 0.0 and int(site[near].unique().numel()) > _FEW:
                     on_level = near
         share = torch.zeros_like(observations.counts).index_add(0, site, on_level.to(rewards))
@@ -294,13 +291,13 @@ class ConstraintBelief:
             return torch.special.ndtr((mean - self._at_limit) / deviation)
         means, covariances = self._posterior.components(points.unsqueeze(-2))
         deviations = covariances[..., 0, 0].clamp_min(0.0).sqrt()
-        deviations = deviations.clamp_min(_LEAST * self._posterior.scale)
+        deviations = deviations.clamp_min(ROUNDING * self._posterior.scale)
         return torch.special.ndtr((means[..., 0] - self._at_limit) / deviations).mean(-1)
 
     def _moments(self, points: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and deviation (n,) of the margin, as it is transformed."""
         mean, deviation = self._posterior.mean_and_deviation(points)
-        return mean, deviation.clamp_min(_LEAST * self._posterior.scale)
+        return mean, deviation.clamp_min(ROUNDING * self._posterior.scale)
 
     @property
     def _is_integrated(self) -> bool:
@@ -362,12 +359,12 @@ class ConstraintBeliefs:
     @cached_property
     def probability(self) -> Probability:
         """Probability that all constraints hold, as a function of inputs (n, d)."""
-        return Probability(tuple(partial(self._chance, name) for name in self.measured))
+        return self._of_all(ConstraintBelief.probability)
 
     @cached_property
     def prospect(self) -> Probability:
         """The probability to search by, as a function of inputs (n, d)."""
-        return Probability(tuple(partial(self._prospect, name) for name in self.measured))
+        return self._of_all(ConstraintBelief.prospect)
 
     def log_prospect(self, points: Tensor) -> Tensor:
         """Logarithm (n,) of the prospect that all constraints hold at inputs (n, d)."""
@@ -381,7 +378,7 @@ class ConstraintBeliefs:
     @cached_property
     def assurance(self) -> Probability:
         """The probability, on a scale where 0.95 is as much as the constraints ask for."""
-        return Probability(tuple(partial(self._assurance, name) for name in self.measured))
+        return self._of_all(ConstraintBelief.assurance)
 
     def suffices(self, assurance: Tensor) -> Tensor:
         """Whether values (n,) of `assurance` are as much as the constraints ask for."""
@@ -420,14 +417,14 @@ class ConstraintBeliefs:
             holds &= one.holds(points, number, generator)
         return holds
 
-    def _chance(self, name: str, points: Tensor) -> Tensor:
-        return self.beliefs[name].probability(points)
+    def _of_all(self, of_one: Callable[[ConstraintBelief, Tensor], Tensor]) -> Probability:
+        """Product over the constraints, whose beliefs are formed when it is evaluated."""
+        return Probability(tuple(partial(self._factor, of_one, name) for name in self.measured))
 
-    def _prospect(self, name: str, points: Tensor) -> Tensor:
-        return self.beliefs[name].prospect(points)
-
-    def _assurance(self, name: str, points: Tensor) -> Tensor:
-        return self.beliefs[name].assurance(points)
+    def _factor(
+        self, of_one: Callable[[ConstraintBelief, Tensor], Tensor], name: str, points: Tensor
+    ) -> Tensor:
+        return of_one(self.beliefs[name], points)
 
 
 def goal_of(outcome: Outcome) -> Chain:

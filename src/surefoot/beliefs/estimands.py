@@ -16,10 +16,8 @@ from scipy import special
 from torch import Tensor
 
 from surefoot._internal.estimands import Estimand
-from surefoot._internal.linalg import TINY
+from surefoot._internal.numbers import TINY, rows_at_once
 from surefoot.regression.transforms import UNCHANGED, Chain
-
-_MOST_ELEMENTS = 2**22  # of a temporary array
 
 Ends = tuple[Tensor, Tensor, Tensor]  # a value, and the lower and the upper end of its interval
 
@@ -249,10 +247,9 @@ class Mean:
     ) -> Tensor:
         """A statistic, (n, t) -> (n,), of the reported values that each residual gives (...)."""
         residuals = self.residuals()
-        most = max(1, _MOST_ELEMENTS // len(residuals.offsets))
         found = [
             statistic(scales.units.inverse(residuals.at(part, scales.transform)))
-            for part in function.reshape(-1, 1).split(most)
+            for part in function.reshape(-1, 1).split(rows_at_once(len(residuals.offsets)))
         ]
         return torch.cat(found).reshape(function.shape)
 

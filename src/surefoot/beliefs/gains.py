@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from surefoot._internal.numbers import TINY
 from surefoot._internal.process_settings import with_own_settings
 from surefoot.spaces import Arms
 from surefoot.spaces.listed_designs import Designs, located_designs
@@ -20,7 +21,6 @@ _DRAWS = 1024  # functions drawn from the posterior
 _DRAWN = 384  # designs at which they are drawn
 _FILLING, _SURROUNDING = 2048, 512  # designs of which these are chosen
 _REACH = (0.1, 0.03, 0.01)  # of those that surround one, in the unit cube
-_LEAST = 1e-300  # deviation
 
 
 @with_own_settings
@@ -47,7 +47,7 @@ def expected(belief: Belief, designs: Designs, over: Designs) -> Tensor:
         at = belief.outcome.integrated.joint(pairs)
         signs = designs.new_tensor([1.0, -1.0])
         mean = at.mean @ signs
-        deviation = ((at.covariance @ signs) @ signs).clamp_min(0.0).sqrt().clamp_min(_LEAST)
+        deviation = ((at.covariance @ signs) @ signs).clamp_min(0.0).sqrt().clamp_min(TINY)
         z = mean / deviation
         density = (-0.5 * z.square()).exp() / (2.0 * torch.pi) ** 0.5
         gains = deviation * (z * torch.special.ndtr(z) + density)

@@ -3,45 +3,163 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 from torch import Tensor
 
 from surefoot._internal.brief import brief
 from surefoot._internal.threads import one_blas_thread
-from surefoot.beliefs.band import Band, Shape
+from surefoot.beliefs.band import Band, PriorDraw, Shape
 from surefoot.beliefs.estimands import Residuals
-from surefoot.estimators import Estimate
-from surefoot.hyperparameters import HyperparameterFit
-from surefoot.regression.noise import Noise
+from surefoot.regression.cross_validation import CrossValidation
+from surefoot.regression.noise import Contrast, Noise
+from surefoot.regression.observations import Observations
 from surefoot.regression.posterior import Posterior, Predictive
+from surefoot.regression.regression import Estimate
+from surefoot.regression.sample import Sample
 from surefoot.regression.transforms import Chain
+from surefoot.regression.uncertainty import Uncertainty
+from surefoot.regression.units import RewardUnits
+from surefoot.spaces import Space
 from surefoot.spaces.listed_designs import Designs, located_designs
-from surefoot.widths import Progress
+from surefoot.types import Assumptions
+from surefoot.widths.assumptions import Theorem
+from surefoot.widths.progress import Progress
 
 if TYPE_CHECKING:
-    from surefoot.beliefs.model import Model
-    from surefoot.features import PriorPaths
-    from surefoot.hyperparameters import (
-        Contrast,
-        CrossValidation,
-        Fitted,
-        Uncertainty,
-    )
-    from surefoot.regression.observations import Observations
-    from surefoot.regression.sample import Sample
-
-FIT_OF_OUTCOMES = HyperparameterFit(lengthscales="scaled", warped=True)
-"""Fit of outcomes beside the objective, whose intervals have to be wide where little is known.
-
-But of many parameters, all with short lengthscales, a constraint is unknown a step away from any
-configuration that keeps it, and the search stays there.
-"""
+    from gpytorch.kernels import Kernel
 
 _MOST_LEVERAGE = 0.95  # of a reward: beyond, its residual is rounding
+
+
+class Effects(Protocol):
+    """Effects of the conditions under which rewards were measured, as a belief needs them."""
+
+    @property
+    def is_none(self) -> bool:
+        """Whether no effect is supported by the data."""
+        ...
+
+
+class Fitted(Protocol):
+    """Hyperparameters as a belief needs them, see `hyperparameters.Fitted`."""
+
+    @property
+    def kernel(self) -> Kernel:
+        """Prior covariance."""
+        ...
+
+    @property
+    def noise(self) -> float:
+        """Squared scale of the noise, in standardised units."""
+        ...
+
+    @property
+    def dof(self) -> float:
+        """Degrees of freedom of the noise; infinite where none were fitted."""
+        ...
+
+    @property
+    def center(self) -> float:
+        """Prior mean, in reward units."""
+        ...
+
+    @property
+    def scale(self) -> float:
+        """Unit of the standardised rewards, in reward units."""
+        ...
+
+    @property
+    def warp(self) -> Chain:
+        """Transformation of the rewards before they are standardised."""
+        ...
+
+    @property
+    def units(self) -> RewardUnits:
+        """The standardised units."""
+        ...
+
+    @property
+    def effects(self) -> Effects:
+        """Effects of the conditions under which rewards were measured."""
+        ...
+
+    def without_effects(self, rewards: Tensor, workers: Tensor, times: Tensor) -> Tensor:
+        """Rewards (t,) at the reference level of the effects of conditions.
+
+        Args:
+            rewards: Rewards (t,), in reward units.
+            workers: Index (t,) of the worker of each, -1 where it is unknown.
+            times: Time (t,) of each, NaN where it is unknown.
+        """
+        ...
+
+
+class OutcomeModel(Protocol):
+    """Model of an outcome as its belief needs it, see `models.Model`."""
+
+    @property
+    def space(self) -> Space:
+        """Domain of the function."""
+        ...
+
+    @property
+    def theorem(self) -> Theorem | None:
+        """What is assumed of function and noise, where the width is that of a theorem."""
+        ...
+
+    def belief(
+        self, observations: Observations, fitted: Any, generator: torch.Generator
+    ) -> OutcomeBelief:
+        """Belief from observations alone, under fitted hyperparameters."""
+        ...
+
+    def fitted_belief(self, observations: Observations) -> OutcomeBelief:
+        """Belief from observations alone, under hyperparameters that are fitted to them."""
+        ...
+
+    def of_sides(self, sides: Observations) -> OutcomeBelief:
+        """Belief of the side of an edge that points are on, from rewards of 1 and -1."""
+        ...
+
+    def conditioned(
+        self, fitted: Any, weights: Tensor, observations: Observations
+    ) -> OutcomeBelief:
+        """Belief from observations, under hyperparameters and weights (t,) of the first."""
+        ...
+
+    def alternative(self, fitted: Any, observations: Observations) -> OutcomeBelief | None:
+        """Belief with another prior of the lengthscales; None where there is none."""
+        ...
+
+    def contrasts(self, fitted: Any, observations: Observations) -> dict[str, Contrast]:
+        """Effects of conditions on the rewards by name, those that the data support."""
+        ...
+
+    def uncertainty(self, fitted: Any, observations: Observations) -> Uncertainty:
+        """Uncertainty of fitted hyperparameters."""
+        ...
+
+    def weights(self, estimate: Estimate, sample: Sample) -> Tensor:
+        """Weight in [0, 1] of each reward (t,) in an estimate, in order of arrival."""
+        ...
+
+    def unproved(self, outcome: OutcomeBelief) -> str:
+        """Why the bounds of a belief of this model have no proof; empty if they have one."""
+        ...
+
+    def with_theorem(self, theorem: Theorem) -> OutcomeModel:
+        """The model with the bounds of a theorem."""
+        ...
+
+    def assuming(
+        self, observations: Observations, known: Assumptions, lengthscale: float, center: float
+    ) -> OutcomeBelief:
+        """Belief from the rewards less a constant, with the bounds of what is assumed."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,12 +200,12 @@ class OutcomeBelief:
         prior_variance: Largest prior variance.
     """
 
-    model: Model
+    model: OutcomeModel
     fitted: Fitted
     observations: Observations
     sample: Sample
     inferred: Inferred
-    prior: PriorPaths
+    prior: PriorDraw
     shape: Shape
     prior_variance: float
 
@@ -147,10 +265,7 @@ class OutcomeBelief:
     @cached_property
     def weights(self) -> Tensor:
         """Weight in [0, 1] of each reward (t,) in the estimate, in order of arrival."""
-        weigh = getattr(self.model.estimator, "weights", None)
-        if weigh is None:
-            return torch.ones(len(self.observations), dtype=torch.float64)
-        return weigh(self.inferred.estimate, self.sample)
+        return self.model.weights(self.inferred.estimate, self.sample)
 
     @property
     def residuals(self) -> Tensor:
@@ -181,8 +296,7 @@ class OutcomeBelief:
 
         They are in units of the posterior; only those that the data support.
         """
-        data = self.model.data(self.observations)
-        return self.model.hyperparameters.contrasts(self.fitted, data)
+        return self.model.contrasts(self.fitted, self.observations)
 
     @cached_property
     def uncertainty(self) -> Uncertainty:
@@ -197,13 +311,7 @@ class OutcomeBelief:
     @cached_property
     def alternative(self) -> OutcomeBelief:
         """The belief with another prior of the lengthscales, itself where there is none."""
-        data = self.model.data(self.observations)
-        with one_blas_thread():
-            rule, fitted = self.model.hyperparameters.alternative(self.fitted, data)
-        if fitted is self.fitted:
-            return self
-        model = replace(self.model, hyperparameters=rule)
-        return model.belief(self.observations, fitted, torch.Generator().manual_seed(0))
+        return self.model.alternative(self.fitted, self.observations) or self
 
     @property
     def cross_validation(self) -> CrossValidation:
@@ -234,11 +342,7 @@ class OutcomeBelief:
     @cached_property
     def at_reference(self) -> Observations:
         """The observations with their rewards at the reference level of the effects."""
-        if self.fitted.effects.is_none:
-            return self.observations
-        known = self.observations
-        columns = known.rewards, known.workers, known.times
-        return known.with_rewards(self.fitted.without_effects(*columns))
+        return at_reference(self.fitted, self.observations)
 
     def conditioned(self, points: Tensor, rewards: Tensor, arms: list[int | None]) -> OutcomeBelief:
         """The belief after more rewards, under the same hyperparameters.
@@ -251,5 +355,12 @@ class OutcomeBelief:
         more = self.observations.writable
         for point, reward, arm in zip(points, rewards.tolist(), arms, strict=True):
             more.append(point, reward, arm)
-        fitted = replace(self.fitted, weights=self.weights)
-        return self.model.belief(more, fitted, torch.Generator().manual_seed(0))
+        return self.model.conditioned(self.fitted, self.weights, more)
+
+
+def at_reference(fitted: Fitted, observations: Observations) -> Observations:
+    """Observations with their rewards at the reference level of the effects of conditions."""
+    if fitted.effects.is_none:
+        return observations
+    columns = observations.rewards, observations.workers, observations.times
+    return observations.with_rewards(fitted.without_effects(*columns))

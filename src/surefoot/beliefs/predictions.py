@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -9,8 +10,9 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from surefoot._internal.linalg import square_root
+from surefoot._internal.numbers import ROUNDING, TINY
 from surefoot.beliefs.constraints import NO_CONSTRAINTS
-from surefoot.beliefs.differences import difference_of, difference_of_transformed
 from surefoot.beliefs.estimands import LOCATION, Ends, RewardFunctional, Scales
 from surefoot.beliefs.failure import NO_FAILURES
 from surefoot.beliefs.intervals import CONFIDENCE_BOUNDS, Interval
@@ -19,8 +21,6 @@ from surefoot.types import Assumptions
 
 if TYPE_CHECKING:
     from surefoot.beliefs.belief import Belief
-
-_POSITIVE = (1e-300, 1e300)  # range of values whose logarithms are compared
 
 
 @dataclass(frozen=True)
@@ -114,4 +114,41 @@ class Predictions:
         if self.of.outcome.transform.is_affine:
             return function
         values = self.of.reported.estimand.values(function, self.scales)
-        return self.of.reported.units(values.clamp(*_POSITIVE) if self.is_ratio else values)
+        return self.of.reported.units(values.clamp(TINY, 1.0 / TINY) if self.is_ratio else values)
+
+
+_PAIRS = 4096  # of two values, for the interval of their difference
+
+
+def difference_of(mean: Tensor, covariance: Tensor, width: float) -> tuple[float, float, float]:
+    """Mean and interval of the difference of two correlated values.
+
+    Args:
+        mean: Means (2,) of the values.
+        covariance: Their covariance (2, 2).
+        width: The interval has the level of so many standard deviations.
+    """
+    signs = mean.new_tensor([1.0, -1.0])
+    middle = float(signs @ mean)
+    margin = width * float((signs @ covariance @ signs).clamp_min(0.0).sqrt())
+    return middle, middle - margin, middle + margin
+
+
+def difference_of_transformed(
+    mean: Tensor, covariance: Tensor, values: Callable[[Tensor], Tensor], width: float
+) -> tuple[float, float, float]:
+    """Median and interval of the difference of two functions of correlated values.
+
+    Args:
+        mean: Means (2,) of the values.
+        covariance: Their covariance (2, 2).
+        values: An increasing function (...) of the values (...).
+        width: The interval has the level of so many standard deviations.
+    """
+    signs = mean.new_tensor([1.0, -1.0])
+    unit = torch.quasirandom.SobolEngine(2, scramble=True, seed=0).draw(_PAIRS, dtype=mean.dtype)
+    draws = torch.special.ndtri(unit.clamp(ROUNDING, 1.0 - ROUNDING)).to(mean)
+    pairs = mean + draws @ square_root(covariance).T
+    levels = torch.special.ndtr(width * mean.new_tensor([0.0, -1.0, 1.0]))
+    ends = (values(pairs) @ signs).quantile(levels)
+    return float(ends[0]), float(ends[1]), float(ends[2])

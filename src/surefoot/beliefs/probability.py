@@ -8,6 +8,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+LIKELY = 0.5
+"""Probability from which an event is the more likely."""
+
 Score = Callable[[Tensor], Tensor]  # points (n, d) -> (n,), differentiable, larger is better
 
 

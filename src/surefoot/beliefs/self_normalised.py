@@ -10,13 +10,15 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from surefoot._internal.linalg import TINY, cholesky
+from surefoot._internal.linalg import cholesky
+from surefoot._internal.numbers import TINY
 from surefoot._internal.user_warnings import warn
 from surefoot.regression.embedding import Embedding
 from surefoot.regression.products import AT_ONCE
 from surefoot.regression.sample import Sample
 from surefoot.regression.units import RewardUnits
-from surefoot.widths import Progress, self_normalised
+from surefoot.widths.progress import Progress
+from surefoot.widths.self_normalised import self_normalised
 
 _SETTLED = 0.99  # of the spread of the noise, that another pass leaves
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch import Tensor
 
+from surefoot._internal.numbers import LAST_DIGITS, TINY
 from surefoot.kernels import correlation
 
 if TYPE_CHECKING:
@@ -19,13 +20,11 @@ if TYPE_CHECKING:
 _PRIOR_RATE = 0.02  # share of successes at a point whose only neighbour failed
 _ADVANCE = 1.0  # successes in the rate at points without neighbours, before there are any
 _SPOT = 64  # power of the correlation that is 0 but near a failed point
-_REACH = 4  # power of the correlation: weights reach half a lengthscale
-_REACHES = (_REACH, 16, 64, 256)  # half of the reach each, of which one is chosen
+_REACHES = (4, 16, 64, 256)  # half of the reach each, of which one is chosen
 _GAIN = 1.0  # nats, by which another one predicts the measurements better than the first
 _TOLERANCE = 0.85  # share of successes, from which a point is as good as any
 _COMPARED = 128  # successes, and failures, from which shares are estimated
 _GRID = 2.0**32  # weights of arms are multiples of its inverse: sums do not depend on their order
-_TINY = 1e-12
 
 
 class LocalOutcomes(NamedTuple):
@@ -57,8 +56,8 @@ class LocalOutcomes(NamedTuple):
     def failure_penalty(self) -> Tensor:
         """1 at a point that has only failed, 0 away from it or closer to a success (n,)."""
         failure, success = self._squared_distances
-        closer = (1.0 - failure / (success + _TINY)).clamp_min(0.0)
-        return torch.where(success > _TINY, closer, 0.0) * self.failure.pow(_SPOT)
+        closer = (1.0 - failure / (success + LAST_DIGITS)).clamp_min(0.0)
+        return torch.where(success > LAST_DIGITS, closer, 0.0) * self.failure.pow(_SPOT)
 
     @property
     def beyond_edge(self) -> Tensor:
@@ -66,14 +65,14 @@ class LocalOutcomes(NamedTuple):
 
         That is the share of the way from the nearest success to the nearest failure nearby.
         """
-        failure, success = (one.clamp_min(_TINY).sqrt() for one in self._squared_distances)
-        share = torch.where(success > _TINY**0.5, success / (success + failure), 0.0)
-        return share * self.failure.pow(_REACH)
+        failure, success = (one.clamp_min(LAST_DIGITS).sqrt() for one in self._squared_distances)
+        share = torch.where(success > LAST_DIGITS**0.5, success / (success + failure), 0.0)
+        return share * self.failure.pow(_REACHES[0])
 
     @property
     def _squared_distances(self) -> tuple[Tensor, Tensor]:
         """Of the nearest failure and success (n,), in units of the kernel."""
-        failure, success = (-one.clamp_min(1e-300).log() for one in (self.failure, self.success))
+        failure, success = (-one.clamp_min(TINY).log() for one in (self.failure, self.success))
         return failure, success
 
     def probability(self, elsewhere: float, penalty: Tensor, typical: float = 1.0) -> Tensor:
@@ -109,12 +108,12 @@ class Feasibility:
         self._succeeded = self._failed = arms[:0]
         self._counts = arms.new_zeros(0)
         self._outcomes = (LocalOutcomes(*arms.new_zeros(4, len(arms))),) * len(_REACHES)
-        self._reach, self._elsewhere, self._typical = _REACH, 1.0, 1.0
+        self._reach, self._elsewhere, self._typical = _REACHES[0], 1.0, 1.0
 
     def __call__(self, points: Tensor) -> Tensor:  # (n, d) -> (n,)
         """The probabilities by which to search, differentiable in the points."""
         outcomes = self._outcomes_of(points)
-        penalty = torch.where(outcomes.failure > 1.0 - _TINY, 1.0, outcomes.failure_penalty)
+        penalty = torch.where(outcomes.failure > 1.0 - LAST_DIGITS, 1.0, outcomes.failure_penalty)
         return outcomes.probability(self._elsewhere, penalty)
 
     def of_recommendation(self, points: Tensor) -> Tensor:  # (n, d) -> (n,)
@@ -228,11 +227,11 @@ class Feasibility:
                 successes = _ADVANCE + float(good.novelty.sum()) * sizes[0]
                 failures = float((bad.novelty * unexplained).sum()) * sizes[1]
                 rate = successes / (successes + failures)
-                logs = good.success_rate(rate).clamp_min(_TINY).log().sum() * sizes[0]
+                logs = good.success_rate(rate).clamp_min(LAST_DIGITS).log().sum() * sizes[0]
                 by_chance = (1.0 - bad.success_rate(rate)).clamp_min(1.0 - _TOLERANCE)
                 found = float(logs + (by_chance.log() * unexplained).sum() * sizes[1])
                 if found > best:
-                    best = found + _GAIN * (reach == _REACH)
+                    best = found + _GAIN * (reach == _REACHES[0])
                     self._reach, self._elsewhere = reach, rate
         self._typical = 1.0
         if len(some):

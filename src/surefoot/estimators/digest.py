@@ -9,9 +9,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from surefoot._internal.numbers import MAD_TO_SD, TINY
 from surefoot.regression.observations import grown
 from surefoot.regression.ridge import RidgeFactor
 from surefoot.regression.sample import Sample
+from surefoot.regression.spread import median
 
 ALL_KEPT = 1024  # rewards in all up to which each is kept
 _LEAST = 16  # values at a site
@@ -148,3 +150,15 @@ class WeightedValues:
         """Least squares of site sums (S,): coefficients, and the values' weighted residuals."""
         theta = factor.solve(self.sample.moments(sums))
         return theta, self.root * (self.value - (self.sample.features @ theta)[self.site])
+
+
+def robust_scale(residual: Tensor, values: WeightedValues, freedom: float) -> float:
+    """1.4826 median |residual|, corrected for the degrees of freedom."""
+    correction = (values.number / freedom) ** 0.5
+    return max(MAD_TO_SD * float(median(residual.abs(), values.mass)) * correction, TINY)
+
+
+def degrees_of_freedom(leverage: Tensor, values: WeightedValues) -> float:
+    """Residual degrees of freedom of t rewards: t - sum of leverages (S,), at least t / 4."""
+    explained = float((values.counts * leverage).sum())
+    return max(values.number - explained, 0.25 * values.number)

@@ -1,20 +1,18 @@
-"""Protocol of estimators, their input and their result."""
+"""Protocol of estimators, and what they know of a run before its rewards."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-import torch
 from torch import Tensor
 
-from surefoot._internal.brief import brief
+from surefoot._internal.tensors import NO_VALUES
+from surefoot.regression.regression import Estimate
 from surefoot.regression.sample import Sample
-from surefoot.regression.units import RewardUnits
 
 State = TypeVar("State")
-UNWEIGHTED = torch.zeros(0, dtype=torch.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,41 +31,7 @@ class Constants:
     prior_variance: float = 1.0
     dimension: int = 2**20
     dof: float = math.inf
-    weights: Tensor = field(default_factory=lambda: torch.ones(0, dtype=torch.float64))
-
-
-@dataclass(eq=False)
-class Estimate:
-    """Coefficients, and how many rewards each site is worth.
-
-    Args:
-        coefficients: theta (m,).
-        counts: Weight of the rewards at each site (S,), where rejected ones carry no information
-            (`StudentT`); empty where each counts as one, as for the estimators that a theorem
-            covers.
-        threshold: The absolute residual at which a reward starts to lose weight, in the units of
-            the sample; infinite for least squares.
-        truncated: How many rewards lost more than half of their weight.
-        last_truncated: Whether the last one did.
-        prior_mean: Empirical-Bayes mean of the prior, in the units of the sample.
-        prior_scale: Empirical-Bayes scale of the prior, of which the coefficients are multiples.
-    """
-
-    coefficients: Tensor
-    counts: Tensor = UNWEIGHTED
-    threshold: float = math.inf
-    truncated: int = 0
-    last_truncated: bool = False
-    prior_mean: float = 0.0
-    prior_scale: float = 1.0
-
-    __repr__ = brief
-
-    def prior_units(self, units: RewardUnits) -> RewardUnits:
-        """Prior mean and output scale as units, from those of the sample."""
-        if self.prior_mean == 0.0 and self.prior_scale == 1.0:
-            return units
-        return units.within(self.prior_mean, self.prior_scale)
+    weights: Tensor = NO_VALUES
 
 
 class Estimator(Protocol[State]):

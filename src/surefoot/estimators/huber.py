@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from surefoot._internal import checks
-from surefoot.estimators.digest import ALL_KEPT, Digest, WeightedValues
-from surefoot.estimators.empirical_bayes import empirical_bayes_prior
-from surefoot.estimators.estimator import UNWEIGHTED, Constants, Estimate
-from surefoot.estimators.scale import degrees_of_freedom, robust_scale
-from surefoot.estimators.spread import median, robust_spread
+from surefoot._internal.numbers import LAST_DIGITS, NEW_SHARE, TINY
+from surefoot._internal.tensors import NO_VALUES
+from surefoot.estimators.digest import (
+    ALL_KEPT,
+    Digest,
+    WeightedValues,
+    degrees_of_freedom,
+    robust_scale,
+)
+from surefoot.estimators.estimator import Constants
+from surefoot.regression.regression import Estimate
 from surefoot.regression.ridge import RidgeFactor
 from surefoot.regression.sample import Sample
+from surefoot.regression.spread import median, robust_spread
 
 _LEAST_SCALE = 1e-3  # of the spread of the rewards; residuals that are mostly 0 have no scale
 _CAUTIOUS = 2  # passes that cannot overshoot, before Newton's
 _NEWTON = 16  # passes after which, the scale going to and fro, it is cautious ones again
 _SCALINGS, _SCALED = 20, 1e-3  # most passes for the output scale, and its relative tolerance
-_SCALE_EVERY = 0.01  # share of many rewards that may be new before their scale is found again
 _FAR = 1e10  # robust deviations, beyond which rounding of the loss would hide the other rewards
 
 
@@ -36,7 +43,7 @@ class HuberState:
     """
 
     digest: Digest = field(default_factory=Digest)
-    fitted: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.float64))
+    fitted: Tensor = NO_VALUES
     scale: float = 0.0
     scaled_at: int = 0
 
@@ -44,7 +51,7 @@ class HuberState:
     def starts_warm(self) -> bool:
         """Whether few of many rewards are new since the scale was estimated."""
         number = self.digest.number
-        due = number > (1.0 + _SCALE_EVERY) * self.scaled_at
+        due = number > (1.0 + NEW_SHARE) * self.scaled_at
         return len(self.fitted) > 0 and number > ALL_KEPT and not due
 
 
@@ -125,7 +132,7 @@ class Huber:
         prior_mean, prior_scale = 0.0, 1.0
         if empirical:
             prior_mean, prior_scale, theta = empirical_bayes_prior(values, theta)
-        limit, counts = float(threshold[-1]), values.counts if values.has_errors else UNWEIGHTED
+        limit, counts = float(threshold[-1]), values.counts if values.has_errors else NO_VALUES
         estimate = Estimate(theta, counts, limit, truncated, last, prior_mean, prior_scale)
         return estimate, after
 
@@ -138,7 +145,7 @@ class Huber:
         noise = estimate.prior_scale**2 * sample.factor.ridge
         root = (1.0 + sample.error_variances / noise).rsqrt()
         residual = root * (sample.rewards - mean[sample.site])
-        return (threshold / residual.abs().clamp_min(1e-300)).clamp_max(1.0)
+        return (threshold / residual.abs().clamp_min(TINY)).clamp_max(1.0)
 
     def _with_output_scale(self, values: WeightedValues, state: HuberState) -> WeightedValues:
         """The values with the output scale that their noise is a multiple of, a fixed point."""
@@ -200,7 +207,7 @@ def _improved(
     if not cautious:
         before = _loss(values, theta, residual, threshold)
         update = _newton(values, residual, threshold)
-        if _loss(values, *update, threshold) <= before * (1.0 + 1e-12):
+        if _loss(values, *update, threshold) <= before * (1.0 + LAST_DIGITS):
             return update
     # Least squares of the pseudo-rewards mu + clipped residual never overshoots.
     clipped = residual.clamp(-threshold, threshold)
@@ -231,3 +238,58 @@ def _winsorized_sums(values: WeightedValues) -> Tensor:
     reach = 3.0 * robust_spread(values.value, values.mass)
     clamped = values.value.clamp(center - reach, center + reach)
     return values.totals(values.root.square() * clamped)
+
+
+_CLIP = 1.345  # robust deviations at which residuals are clipped, as in Huber's estimate
+_PRIOR_STRENGTH = 4.0  # pseudo-observations in favour of a squared output scale of 1
+
+
+class Prior(NamedTuple):
+    """Prior mean and output scale, with the estimate under them.
+
+    Args:
+        mean: Prior mean, in the units of the rewards.
+        scale: Output scale, the factor of the prior standard deviation.
+        coefficients: Coefficients (m,) of the function less its prior mean, over the scale.
+    """
+
+    mean: float
+    scale: float
+    coefficients: Tensor
+
+
+def empirical_bayes_prior(values: WeightedValues, coefficients: Tensor) -> Prior:
+    """Robust maximum marginal likelihood of the prior mean and output scale.
+
+    The median and deviation of the rewards are no substitute: a search that has converged
+    measures near the optimum, where the rewards vary like the noise. The generalised
+    least-squares mean is 1'(K + ridge)^-1 y / 1'(K + ridge)^-1 1, where (K + ridge)^-1 y are the
+    residuals over ridge; the squared output scale is y'(K + ridge)^-1 y / t, which equals
+    (|residuals|^2 / ridge + |coefficients|^2) / t. For robustness residuals are clipped in the
+    former and replaced by their robust scale in the latter.
+
+    Args:
+        values: The rewards.
+        coefficients: Huber's estimate (m,) for prior mean 0 and output scale 1.
+
+    Returns:
+        The prior and the coefficients under it.
+    """
+    sample, number = values.sample, values.number
+    factor = values.factor
+    leverage = factor.leverages(sample.features)
+    residual = values.root * (values.value - (sample.features @ coefficients)[values.site])
+    noise = robust_scale(residual, values, degrees_of_freedom(leverage, values))
+
+    clipped = residual.clamp(-_CLIP * noise, _CLIP * noise)
+    ones = sample.moments(values.counts)
+    constant = factor.solve(ones)  # ridge fit of the constant 1
+    unexplained = max(float(values.counts.sum()) - float(ones @ constant), 0.0)
+    # The mean has itself a prior of unit variance.
+    mean = float(clipped @ (values.root * values.mass)) / (unexplained + factor.ridge)
+    coefficients = coefficients - mean * constant
+
+    free = number - float((values.counts * leverage).sum())
+    power = free * noise**2 / factor.ridge + float(coefficients.square().sum())
+    scale = ((_PRIOR_STRENGTH + power) / (_PRIOR_STRENGTH + number)) ** 0.5
+    return Prior(mean, scale, coefficients / scale)

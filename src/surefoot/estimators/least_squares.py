@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from surefoot.estimators.estimator import Constants, Estimate
+from surefoot.estimators.estimator import Constants
+from surefoot.regression.regression import Estimate
 from surefoot.regression.sample import Sample
 
 

@@ -10,19 +10,14 @@ import torch
 from torch import Tensor
 
 from surefoot._internal import checks
+from surefoot._internal.numbers import LAST_DIGITS, NEW_SHARE, ROWS_AT_ONCE
 from surefoot.estimators.digest import ALL_KEPT, Digest, WeightedValues
-from surefoot.estimators.estimator import Constants, Estimate
-from surefoot.estimators.spread import median, robust_spread
+from surefoot.estimators.estimator import Constants
 from surefoot.regression.noise import Noise
+from surefoot.regression.regression import OUTLIER_WEIGHT, Estimate
 from surefoot.regression.ridge import RidgeFactor
 from surefoot.regression.sample import Sample
-
-OUTLIER_WEIGHT = 0.5
-"""A reward of smaller weight counts as an outlier."""
-
-_LEAST_START = 1e-14
-_ALL_EVERY = 0.01  # share of many rewards that may be new before all weights are found again
-_PART = 1024  # sites, whose weights are found again together before that
+from surefoot.regression.spread import median, robust_spread
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +44,7 @@ class StudentTState:
     def knows_most(self) -> bool:
         """Whether few of many rewards are new since the weights of all were found."""
         number = self.digest.number
-        few = ALL_KEPT < number <= (1.0 + _ALL_EVERY) * self.all_at
+        few = ALL_KEPT < number <= (1.0 + NEW_SHARE) * self.all_at
         return few and self.merges == self.digest.merges
 
 
@@ -123,7 +118,7 @@ class StudentT:
         values, ridge, dof = state.digest.weighted(sample), sample.factor.ridge, state.dof
         known = state.weights if state.merges == state.digest.merges else state.weights[:0]
         if state.knows_most:  # what is new is judged by what all others say
-            weights = torch.full_like(values.value, _LEAST_START)
+            weights = torch.full_like(values.value, LAST_DIGITS)
             weights[: len(known)] = known
             part = _part(values, len(known), state.turn)
         else:
@@ -181,7 +176,7 @@ def cautious_weights(
     """
     mass = torch.ones_like(rewards) if mass is None else mass
     centered = (rewards - median(rewards, mass)) / robust_spread(rewards, mass)
-    weights = (1.0 / (1.0 + (centered / 3.0).square())).clamp_min(_LEAST_START)
+    weights = (1.0 / (1.0 + (centered / 3.0).square())).clamp_min(LAST_DIGITS)
     if known is not None:
         weights[: len(known)] = known
     return weights
@@ -202,10 +197,12 @@ def _everything(values: WeightedValues) -> _Part:
 def _part(values: WeightedValues, known: int, turn: int) -> _Part:
     """Sites whose turn it is and those beside the values that are not known, as far as they go."""
     number = len(values.sample.features)
-    parts = math.ceil(number / _PART)
+    parts = math.ceil(number / ROWS_AT_ONCE)
     own = torch.tensor([turn % parts], device=values.site.device)
-    chosen = torch.cat([own, values.site[known:] // _PART]).unique()
-    sites = (chosen[:, None] * _PART + torch.arange(_PART, device=chosen.device)).flatten()
+    chosen = torch.cat([own, values.site[known:] // ROWS_AT_ONCE]).unique()
+    sites = (
+        chosen[:, None] * ROWS_AT_ONCE + torch.arange(ROWS_AT_ONCE, device=chosen.device)
+    ).flatten()
     sites = sites[sites < number]
     place = torch.full((number,), -1, device=sites.device)
     place[sites] = torch.arange(len(sites), device=sites.device)

@@ -8,12 +8,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from surefoot.estimators.estimator import UNWEIGHTED, Constants, Estimate
+from surefoot._internal.tensors import NO_VALUES
+from surefoot.estimators.estimator import Constants
 from surefoot.regression.observations import grown
+from surefoot.regression.regression import Estimate
 from surefoot.regression.sample import Sample
 from surefoot.regression.units import RewardUnits
-from surefoot.tails import Moment
-from surefoot.tails.moment import check_raw_moment
+from surefoot.tails.moment import Moment, check_raw_moment
 
 
 @dataclass(eq=False)
@@ -84,7 +85,7 @@ class Truncation:
         sums = torch.from_numpy(state.sums[: len(features)]).to(features.device)
         theta = sample.factor.solve(sample.moments(sums))
         limit = self.threshold(state.number)
-        return Estimate(theta, UNWEIGHTED, limit, state.truncated, state.last_truncated), state
+        return Estimate(theta, NO_VALUES, limit, state.truncated, state.last_truncated), state
 
     def weights(self, estimate: Estimate, sample: Sample) -> Tensor:
         """1 for the rewards that were kept (t,), 0 for the others."""

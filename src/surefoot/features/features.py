@@ -1,21 +1,67 @@
-"""Protocol of feature maps, and regressions in fixed ones."""
+"""Protocol of feature maps, regressions in fixed ones, and tables of features at all arms."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
 import torch
+from torch import Tensor
 
+from surefoot import kernels
+from surefoot.regression.arm_values import ArmTable
+from surefoot.regression.embedding import Embedding
 from surefoot.regression.refitted import FixedMap, Refitted
-from surefoot.regression.rooms import room_of
+from surefoot.regression.room import Room
+from surefoot.regression.sharded import ShardedRoom
 from surefoot.regression.tabulated import Tabulated
 from surefoot.spaces import Arms, Space
+from surefoot.spaces.storage import Sharded
 
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
 
-    from surefoot.regression.embedding import Embedding
     from surefoot.regression.regression import Regression
+    from surefoot.spaces import Arms
+
+
+class Tables(Protocol):
+    """Room for the features of all arms."""
+
+    @property
+    def arms(self) -> Arms:
+        """The arms."""
+        ...
+
+    @property
+    def prior(self) -> Tensor:
+        """k(x, x) of the arms (A,)."""
+        ...
+
+    @property
+    def is_ample(self) -> bool:
+        """Whether there is memory for several tables, and for those of their computation."""
+        ...
+
+    def table(self, embedding: Embedding) -> ArmTable:
+        """The table of a map, whose features at all arms are computed when they are needed."""
+        ...
+
+    def growing(self, embedding: Embedding) -> ArmTable:
+        """The table of a map which points are to join."""
+        ...
+
+
+def room_of(arms: Arms, kernel: Kernel) -> Tables:
+    """Room for the features of arms.
+
+    Args:
+        arms: The arms.
+        kernel: The prior covariance.
+    """
+    prior = kernels.diagonal(kernel, arms.points).detach()
+    if isinstance(arms.storage, Sharded):
+        return ShardedRoom(arms, prior, kernel)
+    return Room(arms, prior)
 
 
 class Features(Protocol):

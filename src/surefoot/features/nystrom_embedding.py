@@ -13,6 +13,7 @@ from torch import Tensor
 from surefoot import kernels
 from surefoot._internal.brief import brief
 from surefoot._internal.linalg import cholesky, pivoted_cholesky, pivoted_root
+from surefoot._internal.numbers import LAST_DIGITS
 from surefoot.kernels.closed_form import closed_form_to, constant_diagonal
 from surefoot.regression.draws import Path, ResidualDraw
 from surefoot.regression.embedding import Embedding
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 
 TOLERANCE = 1e-10  # residual variance, relative to the largest, below which a point adds nothing
-_NULL = 1e-12  # eigenvalue, relative to the largest, that is rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +130,7 @@ class NystromEmbedding:
             Chowdhury and Gopalan 2019 (heavy-tailed payoffs), section 5.1 (b).
         """
         values, vectors = torch.linalg.eigh(gram)
-        kept = values > _NULL * float(values[-1])
+        kept = values > LAST_DIGITS * float(values[-1])
         powers = torch.where(kept, values, 1.0).rsqrt() * kept
         return cls(kernel, dictionary, (vectors * powers) @ vectors.T)
 

@@ -11,6 +11,8 @@ from torch import Tensor
 
 from surefoot import kernels
 from surefoot._internal import checks
+from surefoot._internal.numbers import NEW_SHARE
+from surefoot._internal.tensors import NO_ROWS
 from surefoot.features.nystrom_embedding import TOLERANCE, NystromEmbedding
 from surefoot.regression.observations import Pull
 from surefoot.regression.refitted import Refitted
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
 
 
 _WORK = 2**31  # products of a number of points with the square of that in the dictionary
-_STAYS = 0.01  # share of the points that may be new before the greedy choice is made again
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ class _GreedyDictionary:
 
     kernel: Kernel = field(metadata={"saved": False})
     size: int
-    chosen: Tensor = field(default_factory=lambda: torch.zeros(0, 0, dtype=torch.float64))
+    chosen: Tensor = NO_ROWS
     chosen_sites: int = 0
     base: int = 0
     base_sites: int = 0
@@ -117,7 +118,7 @@ class _GreedyDictionary:
         joined = self.chosen[self.base :]
         if len(joined) + len(new) <= room:
             embedding = self._with(self._embedding, new)  # type: ignore[arg-type]
-        elif number > (1.0 + _STAYS) * self.base_sites:
+        elif number > (1.0 + NEW_SHARE) * self.base_sites:
             self._choose(sites)
             return
         else:

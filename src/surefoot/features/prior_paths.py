@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from surefoot import kernels
+from surefoot._internal.numbers import ROWS_AT_ONCE, TINY
 from surefoot.features.fourier import RandomFourier
 from surefoot.features.nystrom_embedding import NystromEmbedding
 from surefoot.regression.draws import Path
@@ -26,7 +27,6 @@ _GRID = 2048  # points of a box at which a kernel without a known spectrum is fa
 _TRIED = 512  # points at which the variance of draws is compared with the prior's
 _MISSING = 0.01  # of the prior variance, that draws may lack on average
 _WORK = {True: 2**33, False: 2**36}  # operations of a factorisation, where waves may replace it
-_CHUNK = 512  # points at a time, whose phases stay in the cache
 
 
 @dataclass(eq=False)
@@ -103,7 +103,7 @@ class PriorPaths:
         height, shift = torch.hypot(cosine, sine), torch.atan2(sine, cosine)
 
         def path(points: Tensor) -> Tensor:
-            parts = points.split(_CHUNK)
+            parts = points.split(ROWS_AT_ONCE)
             phases = (torch.addmm(-shift, part, embedding.frequencies.T) for part in parts)
             return torch.cat([phase.cos() @ height for phase in phases])
 
@@ -132,7 +132,7 @@ class _ListedPaths:
         rank = min(len(points), math.isqrt(work // len(points)))
         embedding = NystromEmbedding.of(kernel, points, rank)
         residual = embedding.residual(tried, embedding(tried))
-        variance = kernels.diagonal(kernel, tried).mean().clamp_min(1e-300)
+        variance = kernels.diagonal(kernel, tried).mean().clamp_min(TINY)
         columns = kernels.block(kernel, listed, embedding.dictionary)
         return cls(embedding, listed, columns, float(residual.mean() / variance))
 

@@ -11,14 +11,15 @@ import torch
 from torch import Tensor
 
 from surefoot import kernels
-from surefoot.features.kernel_rows import KernelRows
+from surefoot._internal.numbers import NUMBERS_AT_ONCE
+from surefoot._internal.tensors import NO_INDICES
+from surefoot.features.features import Tables
 from surefoot.features.nystrom_embedding import NystromEmbedding
 from surefoot.regression.arm_values import ArmTable, StartVariance, TabulatedPosterior
 from surefoot.regression.observations import Observations, Pull
 from surefoot.regression.posterior import Posterior
 from surefoot.regression.regression import Estimate
 from surefoot.regression.ridge import RidgeFactor
-from surefoot.regression.rooms import Tables
 from surefoot.regression.sample import Sample
 from surefoot.regression.table import Kept, Table
 from surefoot.regression.tabulated import Tabulated
@@ -27,8 +28,54 @@ from surefoot.regression.units import RewardUnits
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
 
-_SMALL = 2**14  # numbers in a table whose features are computed at once for many rounds
-_KEPT = 2**21  # numbers in the tables of former dictionaries that are kept
+_ROOM = 2**29  # bytes of kernel rows that are kept
+
+
+class KernelRows:
+    """k(x, .) at all arms for arms x, computed once each as far as memory allows.
+
+    Rows are computed one at a time, so that they do not depend on what else is asked for.
+
+    Args:
+        kernel: The kernel.
+        points: The arms (A, d).
+    """
+
+    def __init__(self, kernel: Kernel, points: Tensor) -> None:
+        self._kernel = kernel
+        self._points = points
+        self._row: dict[int, int] = {}
+        self._known = points.new_zeros(0, len(points))
+
+    def need(self, arms: Tensor) -> None:
+        """Have the rows of arms (n,); others are let go when there is no more room."""
+        keys = arms.tolist()
+        missing = [arm for arm in keys if arm not in self._row]
+        if missing and (len(self._row) + len(missing)) * len(self._points) * 8 > _ROOM:
+            kept = [arm for arm in keys if arm in self._row]
+            self._known = self._known[self._rows_of(kept)]
+            self._row = {arm: row for row, arm in enumerate(kept)}
+        for arm in missing:
+            row = self._row[arm] = len(self._row)
+            if row == len(self._known):
+                spare = self._known.new_zeros(max(8, row // 2), len(self._points))
+                self._known = torch.cat([self._known, spare])
+            self._known[row] = kernels.block(
+                self._kernel, self._points[arm : arm + 1], self._points
+            )[0]
+
+    def at(self, arms: Tensor) -> Tensor:
+        """Rows (n, A) of arms (n,) that are there."""
+        return self._known[self._rows_of(arms.tolist())]
+
+    def gram(self, arms: Tensor) -> Tensor:
+        """Kernel matrix (n, n) of arms (n,) whose rows are there."""
+        columns = arms.to(self._known.device)
+        return self._known[self._rows_of(arms.tolist())[:, None], columns[None, :]]
+
+    def _rows_of(self, arms: list[int]) -> Tensor:
+        rows = [self._row[arm] for arm in arms]
+        return torch.tensor(rows, dtype=torch.int64, device=self._known.device)
 
 
 class Sampling(Protocol):
@@ -65,7 +112,7 @@ class Sketched:
     generator: torch.Generator = field(metadata={"saved": False})
     pulls: dict[int, float] = field(default_factory=dict)
     last: int = 0
-    dictionary: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.int64))
+    dictionary: Tensor = NO_INDICES
     since: dict[int, float] = field(default_factory=dict)  # pulls since the last draw
     explained: float = 0.0  # sum of sigma^2 / ridge of these
     start: StartVariance = field(init=False)  # at the last draw
@@ -208,9 +255,6 @@ class Sketched:
             return self._symmetric_table(chosen, points)
         embedding, stayed = NystromEmbedding.of_gram(self.kernel, points, self._rows.gram(chosen))
         rows = self._rows.at(chosen[stayed.cpu()])
-        if self.rule.resample == "adaptive" and rows.numel() <= _SMALL:
-            features = rows.T @ embedding.inverse_root.T
-            return Table(embedding, self.points, self.prior, Kept(features), none)
         return Table(embedding, self.points, self.prior, Kept(rows.T), embedding.inverse_root)
 
     def _embedding(self, points: Tensor) -> NystromEmbedding:
@@ -231,7 +275,7 @@ class Sketched:
             none = self.prior.new_zeros(0, 0)
             table = Table(embedding, self.points, self.prior, Kept(features), none)
         self._tables[key] = table
-        room = max(1, _KEPT // table.size)
+        room = max(1, NUMBERS_AT_ONCE // table.size)
         while len(self._tables) > room:
             del self._tables[next(iter(self._tables))]
         return table

@@ -4,13 +4,13 @@
 """
 
 from surefoot.hyperparameters.ascent import GAUSSIAN
-from surefoot.hyperparameters.cross_validation import CrossValidation
 from surefoot.hyperparameters.fitted import Fitted
 from surefoot.hyperparameters.given import GivenHyperparameters
-from surefoot.hyperparameters.nuisance_effects import Contrast
 from surefoot.hyperparameters.student_t_fit import HyperparameterFit
 from surefoot.hyperparameters.training_data import TrainingData
-from surefoot.hyperparameters.uncertainty import CERTAIN_HYPERPARAMETERS, Uncertainty
+from surefoot.regression.cross_validation import CrossValidation
+from surefoot.regression.noise import Contrast
+from surefoot.regression.uncertainty import CERTAIN_HYPERPARAMETERS, Uncertainty
 
 __all__ = [
     "CERTAIN_HYPERPARAMETERS",

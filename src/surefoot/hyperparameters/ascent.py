@@ -12,9 +12,9 @@ from torch import Tensor
 
 from surefoot._internal.lbfgsb import Limits, minimise
 from surefoot._internal.linalg import Floats
-from surefoot.hyperparameters.cross_validation import nearest
 from surefoot.hyperparameters.evidence import MIN_NOISE, Evidence, Hyperparameters, best_dof
 from surefoot.hyperparameters.laplace import PosteriorMode
+from surefoot.regression.cross_validation import nearest
 from surefoot.regression.noise import precision
 
 GAUSSIAN = 1e9

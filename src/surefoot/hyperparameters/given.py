@@ -10,18 +10,15 @@ import torch
 
 from surefoot import kernels
 from surefoot._internal import checks
-from surefoot.estimators.spread import robust_spread
+from surefoot._internal.numbers import NEW_SHARE
 from surefoot.hyperparameters.fitted import Fitted
-from surefoot.hyperparameters.nuisance_effects import Contrast
 from surefoot.hyperparameters.training_data import MOST_TOGETHER, TrainingData
-from surefoot.hyperparameters.uncertainty import CERTAIN_HYPERPARAMETERS, Uncertainty
-from surefoot.regression.noise import NO_KNOWN_NOISE, KnownNoise, check_known_noise
+from surefoot.regression.noise import NO_KNOWN_NOISE, Contrast, KnownNoise, check_known_noise
+from surefoot.regression.spread import robust_spread
+from surefoot.regression.uncertainty import CERTAIN_HYPERPARAMETERS, Uncertainty
 
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
-
-NEW_SHARE = 0.01
-"""Share of the rewards, beyond which a fit is due, however many there are."""
 
 
 @dataclass(frozen=True, eq=False)

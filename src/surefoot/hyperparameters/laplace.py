@@ -13,10 +13,10 @@ from torch.distributions import StudentT
 
 from surefoot._internal.tensors import NO_INDICES
 from surefoot.hyperparameters.conditional import Process
-from surefoot.hyperparameters.cross_validation import CrossValidation
 from surefoot.hyperparameters.evidence import Evidence, Hyperparameters
 from surefoot.hyperparameters.fitted import LocalOptimum
 from surefoot.hyperparameters.hessian import STEP, hessian
+from surefoot.regression.cross_validation import CrossValidation
 
 SAMPLES = 16
 """How many samples there are of the hyperparameters."""

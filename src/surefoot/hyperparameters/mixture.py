@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from surefoot.hyperparameters.conditional import Process
-from surefoot.hyperparameters.cross_validation import CrossValidation
 from surefoot.hyperparameters.laplace import SAMPLES, PosteriorMode, Sample
 from surefoot.hyperparameters.process_mixture import Frame, ProcessMixture
+from surefoot.regression.cross_validation import CrossValidation
 from surefoot.regression.observations import Pull
 from surefoot.regression.posterior import Moments, Posterior
 

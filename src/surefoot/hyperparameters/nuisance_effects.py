@@ -280,18 +280,6 @@ class EstimatedEffects:
 NO_EFFECTS = EstimatedEffects()
 
 
-class Contrast(NamedTuple):
-    """An effect of conditions on rewards, compared with its reference level.
-
-    Args:
-        mean: Posterior means (k,), in units of the rewards as they are transformed.
-        deviation: Posterior standard deviations (k,).
-    """
-
-    mean: Tensor
-    deviation: Tensor
-
-
 def effects_of(workers: Tensor, times: Tensor, names: Sequence[str]) -> list[NuisanceEffect]:
     """Effects of those names that rewards can tell about, given workers (n,) and times (n,)."""
     found: list[NuisanceEffect] = []

@@ -10,15 +10,17 @@ from functools import cache, cached_property
 import torch
 from torch import Tensor
 
-from surefoot.estimators.spread import ROUNDING, robust_spread
-from surefoot.estimators.student_t import OUTLIER_WEIGHT, cautious_weights
+from surefoot._internal.numbers import LAST_DIGITS
+from surefoot.estimators.student_t import cautious_weights
 from surefoot.hyperparameters.ascent import GAUSSIAN, Ascent, within_reach
 from surefoot.hyperparameters.evidence import LENGTHSCALE_PRIORS, Evidence, Prior
 from surefoot.hyperparameters.laplace import PosteriorMode
-from surefoot.hyperparameters.levels import are_kept, are_predicted, follow, levels_of
 from surefoot.hyperparameters.model_choice import STRONG_EVIDENCE, with_effects
 from surefoot.hyperparameters.nuisance_effects import effects_of
 from surefoot.hyperparameters.training_data import TrainingData
+from surefoot.regression.levels import are_kept, are_predicted, follow, levels_of
+from surefoot.regression.regression import OUTLIER_WEIGHT
+from surefoot.regression.spread import robust_spread
 from surefoot.regression.transforms import ONE_LEVEL, UNWARPED, Chain, Levels, Warp
 from surefoot.regression.units import RewardUnits
 
@@ -164,7 +166,7 @@ class Standardisation:
         """
         deviation = float(rewards.std()) if len(rewards) > 1 else 0.0
         mean = float(rewards.mean())
-        if self.ascent.dof == GAUSSIAN and ROUNDING * abs(mean) < deviation < math.inf:
+        if self.ascent.dof == GAUSSIAN and LAST_DIGITS * abs(mean) < deviation < math.inf:
             return mean, deviation
         spread = robust_spread(rewards, errors=errors, of_zeros=self.of_zeros)
         return float(rewards.median()), spread

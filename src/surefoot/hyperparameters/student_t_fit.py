@@ -13,20 +13,19 @@ from torch import Tensor
 from surefoot import kernels
 from surefoot._internal import checks
 from surefoot._internal.effects import EFFECTS
+from surefoot._internal.numbers import NEW_SHARE
 from surefoot._internal.tensors import NO_INDICES
-from surefoot.estimators.student_t import OUTLIER_WEIGHT, cautious_weights
+from surefoot.estimators.student_t import cautious_weights
 from surefoot.hyperparameters.ascent import Ascent, distinct, with_bound
 from surefoot.hyperparameters.earlier import NO_TREND, NOTHING_EARLIER, Earlier, Trend
 from surefoot.hyperparameters.evidence import LENGTHSCALE_PRIORS, Evidence, Hyperparameters
 from surefoot.hyperparameters.fitted import Fitted, LocalOptimum
-from surefoot.hyperparameters.given import NEW_SHARE
 from surefoot.hyperparameters.laplace import MOST_DIRECTIONS, SAMPLES, PosteriorMode
 from surefoot.hyperparameters.later_rewards import (
     completed_weights,
     weights_together,
     with_weights,
 )
-from surefoot.hyperparameters.levels import apart_from
 from surefoot.hyperparameters.microscale import sampled_shares
 from surefoot.hyperparameters.mixture import Mixture
 from surefoot.hyperparameters.model_choice import (
@@ -37,7 +36,6 @@ from surefoot.hyperparameters.model_choice import (
 )
 from surefoot.hyperparameters.nuisance_effects import (
     NO_EFFECTS,
-    Contrast,
     EstimatedEffects,
     by_effect,
     effects_of,
@@ -51,9 +49,16 @@ from surefoot.hyperparameters.training_data import (
     TrainingData,
 )
 from surefoot.hyperparameters.trend_choice import Validated, supported, without
-from surefoot.hyperparameters.uncertainty import CERTAIN_HYPERPARAMETERS, Uncertainty
-from surefoot.regression.noise import NO_KNOWN_NOISE, KnownNoise, check_known_noise
+from surefoot.regression.levels import apart_from
+from surefoot.regression.noise import (
+    NO_KNOWN_NOISE,
+    Contrast,
+    KnownNoise,
+    check_known_noise,
+)
+from surefoot.regression.regression import OUTLIER_WEIGHT
 from surefoot.regression.transforms import Chain
+from surefoot.regression.uncertainty import CERTAIN_HYPERPARAMETERS, Uncertainty
 from surefoot.types import InvalidInput
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from surefoot.estimators.spread import ROUNDING
+from surefoot._internal.numbers import LAST_DIGITS
 from surefoot.hyperparameters.earlier import NO_TREND, Earlier, Trend
 from surefoot.hyperparameters.model_choice import STRONG_EVIDENCE
 from surefoot.hyperparameters.training_data import TrainingData
@@ -68,7 +68,7 @@ def _slope(means: Tensor, rewards: Tensor) -> float:
     """Median slope of rewards (t,) over means (t,), at least 0 (Theil 1950, Sen 1968)."""
     first, second = torch.triu_indices(len(means), len(means), 1)
     run, rise = means[second] - means[first], rewards[second] - rewards[first]
-    varies = run.abs() > ROUNDING * means.abs().max()
+    varies = run.abs() > LAST_DIGITS * means.abs().max()
     if not bool(varies.any()):
         return 0.0
     return max(float((rise[varies] / run[varies]).median()), 0.0)

@@ -8,16 +8,13 @@ import torch
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
-from surefoot._internal.linalg import TINY
+from surefoot._internal.numbers import ROUNDING, TINY, rows_at_once
 from surefoot.kernels.closed_form import closed_form, constant_diagonal
-from surefoot.kernels.kernel_check import check
+from surefoot.kernels.parametric import check
 from surefoot.kernels.user_defined import PrecomputedKernel
 from surefoot.spaces.box import Space
+from surefoot.spaces.locations import TRIED_AT
 from surefoot.types import InvalidInput
-
-_TRIED = 8  # points of the space that a kernel is tried at
-_MANY = 2**16  # points at a time, which bounds memory
-_SYMMETRY = 1e-8  # relative to the largest value
 
 
 def block(kernel: Kernel, left: Tensor, right: Tensor) -> Tensor:
@@ -67,9 +64,9 @@ def diagonal(kernel: Kernel, points: Tensor) -> Tensor:
     variance = constant_diagonal(kernel)
     if variance is not None:
         return variance.expand(len(points))
-    if len(points) <= _MANY:
-        return kernel(points, points, diag=True)
-    return torch.cat([kernel(part, part, diag=True) for part in points.split(_MANY)])
+    return torch.cat(
+        [kernel(part, part, diag=True) for part in points.split(rows_at_once(points.shape[1]))]
+    )
 
 
 def correlation(kernel: Kernel, points: Tensor, sites: Tensor) -> Tensor:
@@ -125,7 +122,7 @@ def validated(kernel: Kernel, space: Space) -> Kernel:
                 f"it goes with `Arms({len(kernel.gram)})`, arms without coordinates."
             )
     copied = copy.deepcopy(kernel).to(space.lower).requires_grad_(False)
-    locations = space.spread(_TRIED, torch.Generator().manual_seed(0))
+    locations = space.spread(TRIED_AT, torch.Generator().manual_seed(0))
     points = torch.stack([location.point for location in locations])
     try:
         gram = copied(points, points).to_dense()  # by GPyTorch, which checks dimensions
@@ -139,7 +136,7 @@ def validated(kernel: Kernel, space: Space) -> Kernel:
     if not bool(torch.isfinite(gram).all()):
         raise InvalidInput("the kernel has values that are NaN or infinite on the space.")
     largest = float(gram.abs().max())
-    if float((gram - gram.T).abs().max()) > _SYMMETRY * largest:
+    if float((gram - gram.T).abs().max()) > ROUNDING * largest:
         raise InvalidInput("the kernel is not symmetric: k(x, x') differs from k(x', x).")
     if float(gram.diagonal().min()) < 0.0:
         raise InvalidInput(

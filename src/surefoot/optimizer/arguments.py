@@ -10,9 +10,9 @@ from torch import Tensor
 
 from surefoot import kernels
 from surefoot._internal import checks
-from surefoot.beliefs.model import Hyperparameters
 from surefoot.estimators import Estimator
 from surefoot.hyperparameters import GivenHyperparameters, HyperparameterFit
+from surefoot.models.model import Hyperparameters
 from surefoot.spaces import Box, Joint, Space
 from surefoot.spaces.locations import Location
 from surefoot.types import OBJECTIVE, InvalidInput, Measurement, Outcome

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from surefoot.beliefs.probability import CERTAIN, Probability
-from surefoot.beliefs.shared_values import NOTHING_SHARED, SharedValues, Variables
+from surefoot.beliefs.failure import NOTHING_SHARED, SharedValues, Variables
+from surefoot.beliefs.probability import CERTAIN, LIKELY, Probability
 from surefoot.beliefs.success import Feasibility
 from surefoot.regression.observations import Failed, Observations
 from surefoot.spaces import Arms, Space
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
 
 
-_LIKELY = 0.5  # probability of success, below which a failure is that of its environment
 _AGAIN = 10  # successes elsewhere, until a value at which nothing succeeded is tried again
 
 
@@ -132,7 +131,7 @@ class Failures:
         shared = self.shared_conditions(observations)
         if not shared.rule_out(point.unsqueeze(0)):
             return False
-        explained = shared(_inputs(self.all, observations)) < _LIKELY
+        explained = shared(_inputs(self.all, observations)) < LIKELY
         latest = max(one.after for one, is_so in zip(self.all, explained, strict=True) if is_so)
         return len(observations) - latest < _AGAIN
 
@@ -144,7 +143,7 @@ class Failures:
         shared = self.shared_conditions(observations)
         if not shared.found:
             return self.all
-        kept = shared(_inputs(self.all, observations)) >= _LIKELY
+        kept = shared(_inputs(self.all, observations)) >= LIKELY
         return [one for one, is_so in zip(self.all, kept, strict=True) if is_so]
 
     def _feasibility(

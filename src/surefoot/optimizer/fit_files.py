@@ -11,9 +11,9 @@ from pathlib import Path
 
 import torch
 
-from surefoot.beliefs.model import Hyperparameters
 from surefoot.hyperparameters import Fitted
 from surefoot.hyperparameters.training_data import TrainingData
+from surefoot.models.model import Hyperparameters
 from surefoot.optimizer.serialization import Decoder, Encoder, is_whole, read, write
 from surefoot.types import InvalidInput
 

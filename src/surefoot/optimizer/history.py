@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,14 +12,13 @@ import torch
 from torch import Tensor
 
 from surefoot._internal import checks
-from surefoot.beliefs.model import Model, Regressor
 from surefoot.beliefs.outcome import Inferred, OutcomeBelief
 from surefoot.estimators import LeastSquares
 from surefoot.hyperparameters import Fitted
-from surefoot.optimizer.fit_schedule import latest_fit
+from surefoot.models.model import Model, Regressor
 from surefoot.optimizer.serialization import OUTSIDE, Decoder, is_whole
 from surefoot.regression.noise import NO_KNOWN_NOISE
-from surefoot.regression.observations import Observations, Pull
+from surefoot.regression.observations import Observations, Pull, key_of
 from surefoot.regression.posterior import Posterior
 from surefoot.spaces.locations import Location
 from surefoot.types import OBJECTIVE, InvalidInput, Measurement, NotReady
@@ -106,14 +106,14 @@ class History:
         """A point was chosen, to be measured so many times."""
         one = Outstanding(point, arm, count, count)
         self.outstanding.append(one)
-        self._missing.setdefault(_key(point, arm), []).append(one)
+        self._missing.setdefault(key_of(point, arm), []).append(one)
         if self._is_batched:
             self._count(Pull(point, arm, count))
 
     def observe(self, location: Location, measured: Measurement, *, more: bool = False) -> None:
         """A reward came from a location, chosen before or not, and `more` told with it follow."""
         point, arm = location.point, location.arm
-        if _key(point, arm) not in self._missing:
+        if key_of(point, arm) not in self._missing:
             self.pull(point, arm)
         self.append(self.observations, location, measured)
         self.regressor.take(self.observations)
@@ -268,7 +268,7 @@ class History:
             setattr(self, name, decoder.decode(fields[name]))
         for one in self.outstanding:
             if one.missing:
-                self._missing.setdefault(_key(one.point, one.arm), []).append(one)
+                self._missing.setdefault(key_of(one.point, one.arm), []).append(one)
         if self.inferred is not None and not self._is_behind:
             self._attach(self.inferred)
 
@@ -360,7 +360,7 @@ class History:
 
     def _settle(self, point: Tensor, arm: int | None) -> Outstanding:
         """One reward of the first pulls of a point is no longer missing."""
-        key = _key(point, arm)
+        key = key_of(point, arm)
         one = self._missing[key][0]
         one.missing -= 1
         if one.missing == 0:
@@ -378,6 +378,28 @@ class History:
         self._selection, self._selected = None, 0
 
 
-def _key(point: Tensor, arm: int | None) -> int | bytes:
-    """Identity of the point of a pull."""
-    return point.cpu().numpy().tobytes() if arm is None else arm
+_LEFT_OUT = 0.1  # of the rewards, by a first fit at most
+
+
+def latest_fit(next_due: Callable[[int], float], number: int, before: int = 0) -> int:
+    """Number of the rewards of the latest fit, as if they had been told one by one.
+
+    So what follows from the same rewards is the same, however they were told. But a first fit to
+    many rewards is to all of them where that would leave out more than 10 %, as with fits that are
+    rarer than by default.
+
+    Args:
+        next_due: Number of rewards at which the next fit is due, given that at the last one.
+        number: Number of rewards.
+        before: Number at a fit before, 0 if there was none.
+
+    Example:
+        >>> latest_fit(lambda before: before + 1 + before // 100, 107)
+        106
+        >>> latest_fit(lambda before: before + 50, 70)
+        70
+    """
+    latest = before
+    while (due := next_due(latest)) <= number:
+        latest = int(due)
+    return number if before == 0 and number - latest > _LEFT_OUT * number else latest

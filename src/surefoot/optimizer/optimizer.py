@@ -16,8 +16,10 @@ from torch import Tensor
 from surefoot._internal import checks
 from surefoot._internal.estimands import Estimand
 from surefoot._internal.html import as_html
-from surefoot._internal.lock import Lock, one_at_a_time
+from surefoot._internal.numbers import TINY
 from surefoot._internal.process_settings import with_own_settings
+from surefoot._internal.tensors import NO_INDICES
+from surefoot._internal.threads import Lock, one_at_a_time
 from surefoot.acquisition.policy import as_policy
 from surefoot.acquisition.recommendation import ROUNDS, By, check_by, first_location, recommend
 from surefoot.acquisition.scores import PolicyState
@@ -25,21 +27,19 @@ from surefoot.beliefs import Belief, ConstraintBeliefs, FailureBelief, Reported
 from surefoot.beliefs.band import Band
 from surefoot.beliefs.belief import rows
 from surefoot.beliefs.estimands import estimand_of
-from surefoot.beliefs.model import FitStore
+from surefoot.beliefs.failure import SharedValues
 from surefoot.beliefs.outcome import OutcomeBelief
-from surefoot.beliefs.probability import Probability
-from surefoot.beliefs.shared_values import SharedValues
+from surefoot.beliefs.probability import LIKELY, Probability
+from surefoot.models.model import FitStore
 from surefoot.optimizer import arguments, saved_run
 from surefoot.optimizer.history import History
-from surefoot.optimizer.method import Method
+from surefoot.optimizer.method import Method, warn_if_vacuous
 from surefoot.optimizer.permitted import permitted
-from surefoot.optimizer.told import Told
-from surefoot.optimizer.unread import Unread
-from surefoot.optimizer.vacuous_bounds import warn_if_vacuous
+from surefoot.optimizer.told import Told, Unread
 from surefoot.problem import Problem
 from surefoot.regression.observations import Observations
 from surefoot.risks import Risk
-from surefoot.risks.on_space import on_space
+from surefoot.risks.functionals import on_space
 from surefoot.spaces import Box, Joint, Space
 from surefoot.spaces.listed_designs import rows_of
 from surefoot.spaces.locations import EnvironmentValue, Location, Where
@@ -59,8 +59,6 @@ from surefoot.types import (
 # Share of the width where some variables are given: what is given varies by itself, and explores.
 _GIVEN = 0.5
 _Located = tuple[Location, int | None, Measurement]  # with the pending query that it counts for
-
-_LIKELY = 0.5  # probability of success from which points of the initial design are measured
 
 
 class Optimizer:
@@ -574,7 +572,7 @@ class Optimizer:
             return location
         z = space.environment.points  # type: ignore[union-attr]  # finite, as values can be told
         inputs = space.inputs(location.design.unsqueeze(0), z)
-        known = told.shared_conditions(inputs) >= _LIKELY
+        known = told.shared_conditions(inputs) >= LIKELY
         if not bool(known.any()):
             return location
         with torch.no_grad():
@@ -593,10 +591,10 @@ class Optimizer:
             return False
         if self._told.failures.is_in_vain(point, rewards):
             return True
-        unstable = torch.zeros(0, dtype=torch.int64)
+        unstable = NO_INDICES
         kernels = [self._history.fitted.kernel]
         chance = self._told.failures.of_search(kernels, rewards, unstable)
-        return bool(chance(point.unsqueeze(0)) < _LIKELY)
+        return bool(chance(point.unsqueeze(0)) < LIKELY)
 
     def _choose_first(self, among: Sequence[Location] | None, space: Space | Joint) -> Location:
         """A location before the first reward."""
@@ -660,7 +658,7 @@ class Optimizer:
         with torch.no_grad():
             variance = float(posterior.variance(point.unsqueeze(0)))
         relative = variance / posterior.scale / posterior.scale / self._history.fitted.noise
-        return max(1, min(most, math.ceil((until - 1.0) / max(relative, 1e-300))))
+        return max(1, min(most, math.ceil((until - 1.0) / max(relative, TINY))))
 
     def _add_pending(self, location: Location, repeats: int | None = None) -> Query:
         times = self._repeats(location.point) if repeats is None else repeats

@@ -12,11 +12,11 @@ import torch
 from gpytorch.kernels import Kernel
 
 from surefoot.beliefs.constraints import AT_ZERO, ConstraintBeliefs, goal_of
-from surefoot.beliefs.model import Model
-from surefoot.beliefs.outcome import FIT_OF_OUTCOMES, OutcomeBelief
+from surefoot.beliefs.outcome import OutcomeBelief
 from surefoot.estimators import StudentT
 from surefoot.features import Nystrom, PivotedCholesky
-from surefoot.optimizer.fit_schedule import latest_fit
+from surefoot.models.model import FIT_OF_OUTCOMES, Model
+from surefoot.optimizer.history import latest_fit
 from surefoot.optimizer.serialization import Decoder
 from surefoot.regression.observations import Observations
 from surefoot.spaces import Space
@@ -29,22 +29,21 @@ _TURNS = 2  # rewards between two fits of a further objective, which are most of
 
 @dataclass(eq=False)
 class _History:
-    """Values of one outcome as goals, and how many of them its hyperparameters are fitted to."""
+    """Values of one outcome as goals, and how many of them its hyperparameters are fitted to.
 
+    Args:
+        model: Its own model, which knows its last fits.
+        observations: The values.
+        fitted_to: The number.
+    """
+
+    model: Model = field(metadata={"saved": False})
     observations: Observations
     fitted_to: int = 0
 
-
-@dataclass(frozen=True, eq=False)
-class _State:
-    """Values of one outcome at some time, and the belief from them."""
-
-    model: Model
-    observations: Observations
-    fitted_to: int
-
     @cached_property
     def belief(self) -> OutcomeBelief:
+        """The belief from values to which none is added."""
         fitted = self.model.fit(self.observations.first(self.fitted_to))
         return self.model.belief(self.observations, fitted, torch.Generator().manual_seed(0))
 
@@ -67,8 +66,7 @@ class Outcomes:
     declared: Mapping[str, Outcome]
     objective: Model
     histories: dict[str, _History] = field(default_factory=dict)
-    _models: dict[str, Model] = field(default_factory=dict)
-    _states: dict[str, _State] = field(default_factory=dict)
+    _states: dict[str, _History] = field(default_factory=dict)  # to whose values none is added
     _beliefs: ConstraintBeliefs | None = None
     _current: Outcomes | None = None
 
@@ -77,7 +75,9 @@ class Outcomes:
         for name, value in measured.values.items():
             if name == OBJECTIVE or not math.isfinite(value):
                 continue
-            history = self.histories.setdefault(name, _History(self._empty))
+            if name not in self.histories:
+                self.histories[name] = self._empty(name)
+            history = self.histories[name]
             goal = float(goal_of(self._declared(name))(torch.tensor(value, dtype=torch.float64)))
             history.observations.append(
                 location.point,
@@ -109,7 +109,7 @@ class Outcomes:
         """How many values each outcome is due to be fitted to, by its name, if it is not yet."""
         latest = {
             name: latest_fit(
-                self._model_of(name).hyperparameters.next_due, len(one.observations), one.fitted_to
+                one.model.hyperparameters.next_due, len(one.observations), one.fitted_to
             )
             for name, one in self.histories.items()
         }
@@ -153,15 +153,12 @@ class Outcomes:
         return [one.fitted.kernel for one in beliefs]
 
     @property
-    def _now(self) -> dict[str, _State]:
+    def _now(self) -> dict[str, _History]:
+        """The values so far of each outcome."""
         for name in sorted(self.histories):
             if name not in self._states:
                 history = self.histories[name]
-                self._states[name] = _State(
-                    self._model_of(name),
-                    history.observations.frozen,
-                    history.fitted_to,
-                )
+                self._states[name] = replace(history, observations=history.observations.frozen)
         return {name: self._states[name] for name in sorted(self._states)}
 
     @property
@@ -176,7 +173,7 @@ class Outcomes:
     def restore(self, saved: Any, decoder: Decoder) -> None:
         """Go on from saved values."""
         for key, value in saved["dict"]:
-            history = _History(self._empty)
+            history = self._empty(key)
             decoder.fill(history.observations, value["fields"]["observations"])
             history.fitted_to = value["fields"]["fitted_to"]
             self.histories[key] = history
@@ -191,9 +188,10 @@ class Outcomes:
     def _declared(self, name: str) -> Outcome:
         return self.declared.get(name, AT_ZERO)
 
-    @property
-    def _empty(self) -> Observations:
-        return Observations(self.space.dimension, self.space.lower.device)
+    def _empty(self, name: str) -> _History:
+        """The history of an outcome before its first value."""
+        observations = Observations(self.space.dimension, self.space.lower.device)
+        return _History(self._model_of(name), observations)
 
     def _model_of(self, name: str) -> Model:
         """Model of an outcome as a goal, its own: a model knows its last fits.
@@ -203,18 +201,15 @@ class Outcomes:
         grows by orders of magnitude where a system is overloaded. Unless such values are
         compressed, they look like outliers of a function that is constant.
         """
-        if name not in self._models:
-            declared = self._declared(name)
-            if declared.role == "objective" and not self.objective.hyperparameters.lasting:
-                self._models[name] = replace(self.objective)
-            else:
-                fit = FIT_OF_OUTCOMES
-                if declared.role == "constraint":  # of the margin
-                    fit = replace(fit, limit=0.0, of_zeros=abs(declared.center) or fit.of_zeros)
-                parts = fit, Nystrom(PivotedCholesky()), StudentT(), srinivas()
-                self._models[name] = Model(self.space, *parts, self.objective.stores)
-        return self._models[name]
+        declared = self._declared(name)
+        if declared.role == "objective" and not self.objective.hyperparameters.lasting:
+            return replace(self.objective)
+        fit = FIT_OF_OUTCOMES
+        if declared.role == "constraint":  # of the margin
+            fit = replace(fit, limit=0.0, of_zeros=abs(declared.center) or fit.of_zeros)
+        parts = fit, Nystrom(PivotedCholesky()), StudentT(), srinivas()
+        return Model(self.space, *parts, self.objective.stores)
 
 
-def _formed(states: Mapping[str, _State]) -> dict[str, OutcomeBelief]:
+def _formed(states: Mapping[str, _History]) -> dict[str, OutcomeBelief]:
     return {name: state.belief for name, state in states.items()}

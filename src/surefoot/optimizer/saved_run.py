@@ -19,12 +19,12 @@ from surefoot.optimizer.serialization import Decoder, Encoder, is_whole, read, t
 from surefoot.problem import Problem
 from surefoot.spaces.box import as_space
 from surefoot.spaces.joint import checked_space
+from surefoot.spaces.locations import TRIED_AT
 from surefoot.types import InvalidInput
 
 if TYPE_CHECKING:
     from surefoot.optimizer.optimizer import Optimizer
 
-_FEW = 4  # points by which a kernel is recognised
 
 _OF_PROBLEM = ("risk", "outcomes", "assume")
 _STATE = ("_history", "_generator", "_pending", "_initial", "_initial_used", "_memory")
@@ -117,7 +117,7 @@ def load(
 
 def _prior_covariance(optimizer: Optimizer) -> Tensor:
     """Covariance (p, p) at a few points, by which a kernel is recognised in a file."""
-    few = optimizer.space.seen.spread(_FEW, torch.Generator().manual_seed(0))
+    few = optimizer.space.seen.spread(TRIED_AT, torch.Generator().manual_seed(0))
     points = torch.stack([location.point for location in few])
     with torch.no_grad():
         return kernels.block(optimizer._history.fitted.kernel, points, points)

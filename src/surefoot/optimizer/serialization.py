@@ -18,7 +18,7 @@ from surefoot import kernels
 from surefoot._internal.files import atomic_write
 from surefoot.types import InvalidInput
 
-FORMAT = 19
+FORMAT = 20
 _HEADER = "surefoot"
 OUTSIDE = {"outside": True}  # stands for an object that no file can hold; it must be passed again
 
@@ -28,6 +28,7 @@ _PACKAGES = (  # whose dataclasses may be in a file
     "surefoot.estimators",
     "surefoot.features",
     "surefoot.hyperparameters",
+    "surefoot.models",
     "surefoot.optimizer",
     "surefoot.parameters",
     "surefoot.regression",

@@ -1,7 +1,8 @@
-"""Measurements of a run: rewards, designs, failures and other outcomes."""
+"""Measurements of a run: rewards, designs, failures, other outcomes, and unread diagnostics."""
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,15 +10,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from surefoot.beliefs.model import Model
-from surefoot.beliefs.shared_values import SharedValues
+from surefoot.beliefs.failure import SharedValues
+from surefoot.models import Model
 from surefoot.optimizer.failures import Failures
 from surefoot.optimizer.outcomes import Outcomes
 from surefoot.optimizer.serialization import Decoder
 from surefoot.regression.observations import Failed, Observations
 from surefoot.spaces import Joint, Space
 from surefoot.spaces.locations import Location
-from surefoot.types import OBJECTIVE, Measurement, Outcome
+from surefoot.types import OBJECTIVE, Info, Measurement, Outcome
 
 
 @dataclass(eq=False)
@@ -102,3 +103,25 @@ class Told:
         failed = [Failed(*one) for one in decoder.decode(saved["failed"])]
         self.failures = replace(self.failures, all=failed)
         self.outcomes.restore(saved["outcomes"], decoder)
+
+
+class Unread:
+    """The diagnostics of the last `tell`, as long as anyone holds them."""
+
+    def __init__(self) -> None:
+        self._held: weakref.ref[Info] | None = None
+
+    def hold(self, info: Info) -> None:
+        """Remember diagnostics in place of the last."""
+        self._held = weakref.ref(info)
+
+    def read(self) -> None:
+        """Find the diagnostics now, if anyone can still ask for them."""
+        info = None if self._held is None else self._held()
+        if info is not None:
+            _ = info.diagnostics
+        self._held = None
+
+    def __getstate__(self) -> dict[str, None]:
+        """Nothing: a copy has told nothing yet."""
+        return {"_held": None}

@@ -11,16 +11,16 @@ import torch
 from torch import Tensor
 
 from surefoot._internal.brief import brief
-from surefoot.regression.blocks import block_length
+from surefoot._internal.tensors import NO_ROWS
 from surefoot.regression.draws import Path
 from surefoot.regression.observations import Observations, Pull
 from surefoot.regression.posterior import LEAST_VARIANCE, AtArms, FeaturePosterior
+from surefoot.regression.products import block_length
 from surefoot.regression.ridge import RidgeFactor
 
 if TYPE_CHECKING:
     from surefoot.regression.table import Table
 
-_NONE = torch.zeros(0, 0, dtype=torch.float64)
 _FIRST = 16  # stale bounds that are computed again at once, four times as many if need be
 
 
@@ -73,7 +73,7 @@ class ArmPosterior(AtArms):
     table: Table = field(metadata={"saved": False})
     redrawn: bool = False
     pulled: int = 0
-    fallen: Tensor = _NONE
+    fallen: Tensor = NO_ROWS
     _bounds: Bounds | None = None
     _chain: int = field(default=-1, metadata={"saved": False})  # of the pulls that follow
     _followed: ArmPosterior | None = field(default=None, metadata={"saved": False})
@@ -213,7 +213,7 @@ class ArmPosterior(AtArms):
         """The posterior without the pulls whose rewards are not known."""
         if not self.pulled:
             return self
-        return replace(self, factor=self.before, pulled=0, fallen=_NONE, _bounds=None)
+        return replace(self, factor=self.before, pulled=0, fallen=NO_ROWS, _bounds=None)
 
     def tabulates(self, points: Tensor) -> bool:
         """Whether mean and deviation at these very points are looked up."""

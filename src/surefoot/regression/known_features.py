@@ -9,10 +9,11 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
+from surefoot._internal.numbers import ROWS_AT_ONCE
+from surefoot._internal.tensors import NO_ROWS
 from surefoot.regression.embedding import Embedding
 from surefoot.regression.products import ByBlocks
 
-_BLOCK = 1024  # sites, at least as many as features
 _SPARE = 1.25  # columns of wider buffers, as a multiple of those that do not suffice
 
 
@@ -81,8 +82,8 @@ class KnownFeatures:
     def __init__(self) -> None:
         self._embedding: Embedding | None = None  # before the first sites
         self._map: Extensible  # the same
-        self.products = ByBlocks(_BLOCK, 0)
-        self._sites = torch.zeros(0, 0, dtype=torch.float64)
+        self.products = ByBlocks(ROWS_AT_ONCE, 0)
+        self._sites = NO_ROWS
         self._features = self._sites  # with room for further sites and features
         self._residual = self._sites
 
@@ -177,4 +178,4 @@ def _width(embedding: Extensible) -> int:
 
 
 def _block_of(embedding: Embedding | Extensible) -> int:
-    return max(_BLOCK, 1 << (embedding.dimension - 1).bit_length())
+    return max(ROWS_AT_ONCE, 1 << (embedding.dimension - 1).bit_length())

@@ -17,8 +17,6 @@ from surefoot.regression.units import RewardUnits
 if TYPE_CHECKING:
     from surefoot.regression.table import Table
 
-_CACHED = 2**16  # numbers in a table that is read twice as fast as two columns are put together
-
 
 @dataclass(eq=False)
 class LocalStart:
@@ -105,15 +103,9 @@ class LocalValues:
 
         Both in one reading of Phi, which is what a round on many arms costs.
         """
-        if len(self.steps) <= 1 and self.table.size <= _CACHED:
-            for solved, drop in self.steps:
-                product = self.table.product(solved)
-                self.variance = self.variance.addcmul(product, product, value=-drop)
-            product = self.table.product(coefficients)
-        else:
-            directions = [solved for solved, _ in self.steps]
-            drops = coefficients.new_tensor([drop for _, drop in self.steps])
-            product, falls = self.table.moved(coefficients, directions, drops)
-            self.variance = self.variance - falls
+        directions = [solved for solved, _ in self.steps]
+        drops = coefficients.new_tensor([drop for _, drop in self.steps])
+        product, falls = self.table.moved(coefficients, directions, drops)
+        self.variance = self.variance - falls
         self.steps.clear()
         return product

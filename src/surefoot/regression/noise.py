@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor
@@ -114,6 +114,18 @@ class Noise:
     def updated(self, squared: Tensor) -> Tensor:
         """Expected precisions (n,), from expected squares (n,) of the residuals."""
         return precision(self.expected_squares(squared), self.dof)
+
+
+class Contrast(NamedTuple):
+    """An effect of conditions on rewards, compared with its reference level.
+
+    Args:
+        mean: Posterior means (k,), in units of the rewards as they are transformed.
+        deviation: Posterior standard deviations (k,).
+    """
+
+    mean: Tensor
+    deviation: Tensor
 
 
 def precision(squared: Tensor, dof: float) -> Tensor:

@@ -14,7 +14,6 @@ import torch
 from torch import Tensor
 
 from surefoot._internal.brief import brief
-from surefoot.regression.row_index import RowIndex
 
 
 class Pull(NamedTuple):
@@ -72,8 +71,7 @@ class Observations:
     _sum: np.ndarray = field(default_factory=lambda: np.zeros(64))
     has_errors: bool = False  # whether any standard error is above 0
     sum_of_squares: float = 0.0  # of the rewards
-    _index: dict[int, int] = field(default_factory=dict, metadata={"saved": False})  # of the arms
-    _rows: RowIndex = field(default_factory=lambda: RowIndex(), metadata={"saved": False})
+    _index: dict[int | bytes, int] = field(default_factory=dict, metadata={"saved": False})
 
     __repr__ = brief
 
@@ -147,7 +145,7 @@ class Observations:
         Returns:
             The index of the site.
         """
-        site = self._site_of(point.detach().cpu().numpy(), arm)
+        site = self._site_of(point, arm)
         number = self._number
         self._reward, self._site = grown(self._reward, number), grown(self._site, number)
         self._sem, self._time = grown(self._sem, number), grown(self._time, number)
@@ -252,27 +250,28 @@ class Observations:
             self.worker_names.append(worker)
         return self.worker_names.index(worker)
 
-    def _site_of(self, row: np.ndarray, arm: int | None) -> int:
+    def _site_of(self, point: Tensor, arm: int | None) -> int:
         """The site at a location, a new one if there is none."""
-        if arm is None:
-            self._rows.follow(self._points, self._sites_number)
-            site = self._rows.find(self._points, row)
-        else:
-            if len(self._index) != self._sites_number:
-                self._index = {arm: site for site, arm in enumerate(self.arms)}
-            site = self._index.get(arm, -1)
-        if site >= 0:
+        number = self._sites_number
+        if len(self._index) != number:
+            keys = self.arms or [point.tobytes() for point in self._points[:number]]
+            self._index = {key: site for site, key in enumerate(keys)}
+        site = self._index.setdefault(key_of(point, arm), number)
+        if site < number:
             return site
-        site = self._sites_number
         self._points = grown(self._points, site, axis=0)
         self._count, self._sum = grown(self._count, site), grown(self._sum, site)
-        self._points[site] = row
+        self._points[site] = point.detach().cpu().numpy()
         self._sites_number += 1
         if arm is not None:
-            self._index[arm] = site
             self.arms.append(arm)
         return site
 
     def _tensor(self, rows: np.ndarray) -> Tensor:
         tensor = torch.from_numpy(rows)
         return tensor if self.device.type == "cpu" else tensor.to(self.device)
+
+
+def key_of(point: Tensor, arm: int | None) -> int | bytes:
+    """Identity of a location: of an arm its index, else the coordinates (d,)."""
+    return point.detach().cpu().numpy().tobytes() if arm is None else arm

@@ -1,4 +1,4 @@
-"""Sums over the sites of products of their features, each weighted."""
+"""Sums over the sites of weighted products of their features, and blocks of arms."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Protocol
 
 import torch
 from torch import Tensor
+
+from surefoot._internal.numbers import NUMBERS_AT_ONCE
 
 _PANEL = 16  # features that joined and are multiplied together
 
@@ -149,3 +151,12 @@ def _panels(rows: Tensor, base: int, first: int) -> Iterator[tuple[int, int, Ten
         whole = rows.new_zeros(len(rows), start + _PANEL)
         whole[:, :stop] = rows[:, :stop]
         yield start, stop, whole
+
+
+_NUMBERS_ELSEWHERE = 2**24  # which keeps a GPU busy, for 128 MB of its memory
+
+
+def block_length(dimension: int, device: torch.device) -> int:
+    """Arms at a time, with so many features each."""
+    numbers = NUMBERS_AT_ONCE if device.type == "cpu" else _NUMBERS_ELSEWHERE
+    return max(64, numbers // max(dimension, 1))

@@ -1,17 +1,58 @@
-"""The geometry of a run: it knows where was measured, and nothing of the rewards."""
+"""The geometry of a run, which knows nothing of the rewards, and the estimate from these."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import torch
 from torch import Tensor
 
+from surefoot._internal.brief import brief
+from surefoot._internal.tensors import NO_VALUES
 from surefoot.regression.observations import Observations, Pull
 from surefoot.regression.posterior import Posterior
 from surefoot.regression.sample import Sample
 from surefoot.regression.units import RewardUnits
+
+OUTLIER_WEIGHT = 0.5
+"""A reward of less weight in the estimate counts as an outlier."""
+
+
+@dataclass(eq=False)
+class Estimate:
+    """Coefficients, and how many rewards each site is worth.
+
+    Args:
+        coefficients: theta (m,).
+        counts: Weight of the rewards at each site (S,), where rejected ones carry no information
+            (`StudentT`); empty where each counts as one, as for the estimators that a theorem
+            covers.
+        threshold: The absolute residual at which a reward starts to lose weight, in the units of
+            the sample; infinite for least squares.
+        truncated: How many rewards lost more than half of their weight.
+        last_truncated: Whether the last one did.
+        prior_mean: Empirical-Bayes mean of the prior, in the units of the sample.
+        prior_scale: Empirical-Bayes scale of the prior, of which the coefficients are multiples.
+    """
+
+    coefficients: Tensor
+    counts: Tensor = NO_VALUES
+    threshold: float = math.inf
+    truncated: int = 0
+    last_truncated: bool = False
+    prior_mean: float = 0.0
+    prior_scale: float = 1.0
+
+    __repr__ = brief
+
+    def prior_units(self, units: RewardUnits) -> RewardUnits:
+        """Prior mean and output scale as units, from those of the sample."""
+        if self.prior_mean == 0.0 and self.prior_scale == 1.0:
+            return units
+        return units.within(self.prior_mean, self.prior_scale)
 
 
 class Regression(Protocol):
@@ -90,22 +131,4 @@ class Regression(Protocol):
 
     def kept(self, posterior: Posterior | None, sample: Sample, estimate: Estimate) -> Posterior:
         """A posterior that was saved, or the one of the estimate where none was."""
-        ...
-
-
-class Estimate(Protocol):
-    """Estimate as a regression needs it."""
-
-    @property
-    def coefficients(self) -> Tensor:
-        """theta (m,)."""
-        ...
-
-    @property
-    def counts(self) -> Tensor:
-        """Weight of the rewards at each site (S,); empty where each counts as one."""
-        ...
-
-    def prior_units(self, units: RewardUnits) -> RewardUnits:
-        """Prior mean and output scale, as units, from those of the sample."""
         ...

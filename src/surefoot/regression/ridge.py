@@ -16,9 +16,14 @@ from torch import Tensor
 
 from surefoot._internal.brief import brief
 from surefoot._internal.linalg import SMALL, cholesky
+from surefoot._internal.numbers import ROWS_AT_ONCE
 from surefoot.regression.products import AT_ONCE, Products
 
-_ROWS = 1024  # whose product with V stays in the cache
+REFRESH = 512
+"""Rank-one updates between factorisations of V itself, without what rounding has added up."""
+
+LARGEST_STEP = 1e4
+"""Growth of V in one direction, after which its inverse has lost digits."""
 
 
 class RidgeStep(NamedTuple):
@@ -177,11 +182,11 @@ class RidgeFactor:
 
     def leverages(self, features: Tensor) -> Tensor:  # (n, m) -> (n,)
         """`leverage` of many rows, a quarter of the time where it need not be differentiable."""
-        if len(features) <= _ROWS:
+        if len(features) <= ROWS_AT_ONCE:
             return self.leverage(features)
         eye = torch.eye(self.dimension, dtype=features.dtype, device=features.device)
         whitening = torch.linalg.solve_triangular(self.root, eye, upper=False).T
-        parts = [(rows @ whitening).square().sum(-1) for rows in features.split(_ROWS)]
+        parts = [(rows @ whitening).square().sum(-1) for rows in features.split(ROWS_AT_ONCE)]
         return torch.cat(parts)
 
     @cached_property

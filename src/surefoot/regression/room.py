@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from surefoot.regression.blocks import block_length
 from surefoot.regression.embedding import Embedding
+from surefoot.regression.products import block_length
 from surefoot.regression.table import Kept, Source, Table
 from surefoot.spaces.storage import InMemory, Rows
 

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from surefoot import kernels
+from surefoot._internal.numbers import ROWS_AT_ONCE
 from surefoot._internal.process_settings import with_own_settings
 from surefoot.regression.arm_posterior import ArmPosterior
 from surefoot.regression.embedding import Embedding
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
 Command = tuple[Any, ...]
 """Name of a method of `Shard`, and its arguments."""
-
-_CHUNK = 4096  # arms at a time, away from the table
 
 
 class Best(NamedTuple):
@@ -173,8 +172,8 @@ class Shard:
     def best_given(self, posterior: FeaturePosterior, width: float, among: Tensor | None) -> Best:
         """The best arm of the part by a posterior that is evaluated at its points."""
         points, best = self._room.arms.points, Best(-torch.inf, -1)
-        for start in range(0, len(points), _CHUNK):
-            mean, deviation = posterior.mean_and_deviation(points[start : start + _CHUNK])
+        for start in range(0, len(points), ROWS_AT_ONCE):
+            mean, deviation = posterior.mean_and_deviation(points[start : start + ROWS_AT_ONCE])
             score = mean + width * deviation
             if among is not None:
                 allowed = torch.arange(start, start + len(score)) + self._first

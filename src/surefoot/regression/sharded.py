@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from surefoot._internal.brief import brief
-from surefoot.regression.arm_features import ArmFeatures
+from surefoot._internal.tensors import NO_ROWS
 from surefoot.regression.arm_values import MOST_STEPS
 from surefoot.regression.draws import Path, ResidualDraw
 from surefoot.regression.embedding import Embedding
@@ -19,14 +19,13 @@ from surefoot.regression.ridge import RidgeFactor
 from surefoot.regression.shard import Command, stripped
 from surefoot.regression.sharded_posterior import ShardedPosterior
 from surefoot.regression.shards import Shards, no_draws
+from surefoot.regression.table import ArmFeatures
 from surefoot.regression.units import RewardUnits
 
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
 
     from surefoot.spaces import Arms
-
-_NONE = torch.zeros(0, 0, dtype=torch.float64)
 
 
 @dataclass(eq=False)
@@ -216,7 +215,7 @@ class ShardedValues:
         if is_own:
             if self._losses != shards.losses:
                 shards.tell("refresh", self._key, self.table.key, sent)
-            light = RidgeFactor(factor.ridge, _NONE)
+            light = RidgeFactor(factor.ridge, NO_ROWS)
             shards.tell("posterior", found.key, self._key, coefficients, units, light)
             self._waiting, self._losses, self._factor = 0, shards.losses, factor
         else:

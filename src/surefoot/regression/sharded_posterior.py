@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from surefoot._internal.brief import brief
+from surefoot._internal.tensors import NO_ROWS
 from surefoot.regression.arm_posterior import together
 from surefoot.regression.draws import Path
 from surefoot.regression.observations import Observations, Pull
@@ -22,8 +23,6 @@ from surefoot.regression.units import RewardUnits
 
 if TYPE_CHECKING:
     from surefoot.regression.sharded import ShardedTable
-
-_NONE = torch.zeros(0, 0, dtype=torch.float64)
 
 
 @dataclass(eq=False)
@@ -51,7 +50,7 @@ class ShardedPosterior(AtArms):
     redrawn: bool = False
     pulls: tuple[Pull, ...] = ()
     pulled: int = 0
-    fallen: Tensor = _NONE
+    fallen: Tensor = NO_ROWS
     chain: int = 0
     handle: _Handle = field(init=False)
 
@@ -136,7 +135,7 @@ class ShardedPosterior(AtArms):
         """The posterior without the pulls whose rewards are not known."""
         if not self.pulled and not self.pulls:
             return self
-        return self._with(factor=self.before, pulls=(), pulled=0, fallen=_NONE)
+        return self._with(factor=self.before, pulls=(), pulled=0, fallen=NO_ROWS)
 
     def tabulates(self, points: Tensor) -> bool:
         """Never: what is of the size of the arms is in workers."""

@@ -13,15 +13,48 @@ from torch import Tensor
 from surefoot import kernels
 from surefoot._internal.brief import brief
 from surefoot._internal.linalg import cholesky
-from surefoot.regression.arm_features import ArmFeatures
-from surefoot.regression.blocks import block_length
+from surefoot._internal.numbers import NUMBERS_AT_ONCE, ROUNDING
 from surefoot.regression.draws import Path, ResidualDraw, no_residual, residual_draw
 from surefoot.regression.embedding import Embedding
 from surefoot.regression.local_values import LocalStart, LocalValues
+from surefoot.regression.products import block_length
 from surefoot.regression.ridge import RidgeFactor
 
-_AT_ONCE = 2  # steps whose products with all arms are held at once
-_EXPLAINED = 1e-9  # of the largest variance, that the features of a complete dictionary may leave
+
+class ArmFeatures:
+    """The part of a table of features that it has from its feature map and from the prior.
+
+    Attributes:
+        embedding: The feature map, for points that are no arms.
+        prior: k(x, x) of the arms (A,).
+    """
+
+    embedding: Embedding
+    prior: Tensor
+
+    @property
+    def dimension(self) -> int:
+        """The number of features m."""
+        return self.embedding.dimension
+
+    @cached_property
+    def largest(self) -> float:
+        """Largest prior variance of an arm."""
+        return float(self.prior.max())
+
+    def prior_at(self, arms: int | Tensor) -> Tensor:
+        """k(x, x) of an arm, or (n,) of several."""
+        return self.prior[arms]
+
+    def residual(self, points: Tensor, features: Tensor) -> Tensor:
+        """[k(x, x) - ||phi(x)||^2]+ (n,) at points (n, d) with these features (n, m)."""
+        return self.embedding.residual(points, features)
+
+    def cross_residual(
+        self, left: Tensor, left_features: Tensor, right: Tensor, right_features: Tensor
+    ) -> Tensor:
+        """k(x, y) - phi(x)' phi(y) (n, p) at points (n, d) and (p, d) with these features."""
+        return self.embedding.cross_residual(left, left_features, right, right_features)
 
 
 class Source(Protocol):
@@ -165,13 +198,16 @@ class Table(ArmFeatures):
             Products (A,) and falls (A,).
         """
         seen = self.seen(torch.stack([*directions, coefficients], -1))
-        if len(directions) <= _AT_ONCE and self.columns.dtype == torch.float64:
-            products = _product(self.columns, seen)
+
+        def both(columns: Tensor) -> tuple[Tensor, Tensor]:
+            products = _product(columns, seen)
             return products[:, -1], products[:, :-1].square() @ drops
+
+        if self.columns.dtype == torch.float64 and self.size <= NUMBERS_AT_ONCE:
+            return both(self.columns)
         product, falls = drops.new_empty(len(self.points)), drops.new_empty(len(self.points))
         for arms in self.blocks:
-            products = _product(self._columns_at(arms), seen)
-            product[arms], falls[arms] = products[:, -1], products[:, :-1].square() @ drops
+            product[arms], falls[arms] = both(self._columns_at(arms))
         return product, falls
 
     def variance(self, factor: RidgeFactor) -> Tensor:
@@ -200,7 +236,7 @@ class Table(ArmFeatures):
 
     def residual_draw(self, prior: Callable[[], Path]) -> ResidualDraw:
         """A draw of the residual process, which is 0 where the features represent all arms."""
-        most = _EXPLAINED * self.largest
+        most = ROUNDING * self.largest
         if self._is_plain and float(self.residuals.max()) <= most:
             return no_residual(self.prior, self.dimension)
         return residual_draw(self.embedding, prior, self.prior)

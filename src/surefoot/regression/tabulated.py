@@ -14,14 +14,12 @@ from surefoot.regression.arm_values import ArmTable, ArmValues, TabulatedPosteri
 from surefoot.regression.observations import Observations, Pull
 from surefoot.regression.posterior import Posterior
 from surefoot.regression.regression import Estimate
-from surefoot.regression.ridge import RidgeFactor
+from surefoot.regression.ridge import LARGEST_STEP, REFRESH, RidgeFactor
 from surefoot.regression.sample import Sample
 from surefoot.regression.units import RewardUnits
 
-_REFRESH = 512  # pulls between factorisations from the counts
 _CHECK = 32  # pulls between looks at whether rounding has moved a variance
 _DRIFT = 1e-8  # of a variance, at which one comes sooner
-_LARGEST_STEP = 1e4  # growth of V in one direction, after which V^{-1} has lost digits
 
 
 @dataclass(eq=False)
@@ -83,8 +81,8 @@ class Tabulated:
         self.factor = step.factor
         self.values.fall(step.solved, step.drop(self.ridge))
         before, self._number = self._number, self._number + pull.times
-        crowded = before // _REFRESH != self._number // _REFRESH or self.values.is_crowded
-        if crowded or step.growth > _LARGEST_STEP:
+        crowded = before // REFRESH != self._number // REFRESH or self.values.is_crowded
+        if crowded or step.growth > LARGEST_STEP:
             self.refresh()
 
     def extend(self, table: ArmTable) -> None:

@@ -8,13 +8,73 @@ selects the environments in which a measurement narrows that interval.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 import torch
 from torch import Tensor
 
 from surefoot._internal import checks
-from surefoot.risks.quantiles import TOLERANCE, matching, ordered, quantiles
+from surefoot._internal.numbers import LAST_DIGITS
+from surefoot.risks.risk import Risk, checked
+from surefoot.types import InvalidInput
+
+
+def counted_as(levels: Tensor, number: int) -> Tensor:
+    """Cumulative probabilities that count as having reached the levels, allowing for rounding.
+
+    Args:
+        levels: Levels (...) in (0, 1].
+        number: Number of weights in the cumulative sum.
+
+    Returns:
+        Slightly smaller levels (...).
+    """
+    slack = max(LAST_DIGITS, 2.2e-16 * number)  # of the rounding of as many sums
+    return levels - (0.5 * levels).clamp_max(slack)
+
+
+def matching(values: Tensor, weights: Tensor) -> Tensor:
+    """The values as floats, once their shape matches that of the weights."""
+    for name, given in (("values", values), ("weights", weights)):
+        if not isinstance(given, Tensor):
+            raise InvalidInput(f"`{name}` is {given!r}, expected a tensor.")
+    one = weights.ndim == 1 and values.shape[-1:] == weights.shape
+    if values.ndim == 0 or not (one or weights.shape == values.shape):
+        raise InvalidInput(
+            f"`values` {tuple(values.shape)} came with `weights` {tuple(weights.shape)}, expected "
+            "(..., n) and (n,), or the same shape."
+        )
+    return values if values.is_floating_point() else values.to(weights)
+
+
+def ordered(values: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
+    """Sorted values (..., n) and their cumulative probabilities (..., n).
+
+    Args:
+        values: Values (..., n).
+        weights: Probabilities (n,) or (..., n).
+
+    Raises:
+        InvalidInput: If the shapes do not match.
+    """
+    values, order = matching(values, weights).sort(-1)
+    return values, weights.expand(values.shape).gather(-1, order).cumsum(-1)
+
+
+def quantiles(values: Tensor, cumulative: Tensor, levels: Tensor) -> Tensor:
+    """The first value whose cumulative probability reaches each level.
+
+    Args:
+        values: Sorted values (..., n).
+        cumulative: Their cumulative probabilities (..., n).
+        levels: Levels (..., k).
+
+    Returns:
+        Quantiles (..., k).
+    """
+    wanted = counted_as(levels, values.shape[-1])
+    index = torch.searchsorted(cumulative.contiguous(), wanted.contiguous())
+    return values.gather(-1, index.clamp_max(values.shape[-1] - 1))
 
 
 @dataclass(frozen=True)
@@ -35,7 +95,7 @@ class Mean:
         """Environments whose interval is at least as wide as that of the mean; see `Risk`."""
         gap = upper - lower
         wanted = self(gap, weights).unsqueeze(-1)
-        return (gap >= wanted * (1.0 - TOLERANCE)) & (weights > 0.0)
+        return (gap >= wanted * (1.0 - LAST_DIGITS)) & (weights > 0.0)
 
 
 @dataclass(frozen=True)
@@ -162,3 +222,30 @@ class WorstCase:
             Nguyen et al. 2021, "Value-at-risk optimization with Gaussian processes", eq. 5.
         """
         return (lower <= self(lower, weights).unsqueeze(-1)) & (weights > 0.0)
+
+
+class _Space(Protocol):
+    @property
+    def has_environment(self) -> bool: ...
+
+
+def on_space(space: _Space, risk: object) -> Risk:
+    """The risk to maximise, `Mean()` on a space without an environment.
+
+    Raises:
+        InvalidInput: If there is an environment and no risk, or the reverse.
+    """
+    if space.has_environment:
+        if risk is None:
+            raise InvalidInput(
+                "a `Joint` space requires a `risk`: pass one, such as `risk=VaR(0.1)`, "
+                "`CVaR(0.1)`, `Mean()` or `WorstCase()`, or use `algorithms.v_ucb`, `cvar_ucb`, "
+                "`cvar_ts` or `stable_opt`."
+            )
+        return checked(risk)
+    if risk is not None:
+        raise InvalidInput(
+            f"`risk` is {risk!r}, but the space has no environment: pass "
+            "`Joint(design, environment)`."
+        )
+    return Mean()

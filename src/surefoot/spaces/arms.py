@@ -14,14 +14,14 @@ import torch
 from torch import Tensor
 
 from surefoot._internal import checks
+from surefoot._internal.brief import SHOWN
+from surefoot._internal.numbers import rows_at_once
 from surefoot.spaces.finite_environment import NO_ENVIRONMENT, FiniteEnvironment
 from surefoot.spaces.locations import EnvironmentValue, Location, Where, check_no_environment
 from surefoot.spaces.storage import InMemory, Storage, mapped_points
 from surefoot.types import InvalidInput
 
 _IN_MEMORY = InMemory()
-_SHOWN = 12  # coordinates
-_BLOCK = 2**16  # arms at a time, which bounds memory
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -74,7 +74,7 @@ class Arms:
         mapped = mapped_points("points", points)
         has_coordinates = mapped is not None or checks.integer(points) is None
         if mapped is not None:
-            for part in mapped.split(_BLOCK):
+            for part in mapped.split(rows_at_once(mapped.shape[1])):
                 checks.coordinates("points", checks.finite_values("points", part))
             coordinates = mapped
         elif has_coordinates:
@@ -100,7 +100,7 @@ class Arms:
         """The arms if they are few, else their number."""
         if not self.has_coordinates:
             return f"Arms({len(self)})"
-        if self.points.numel() <= _SHOWN:
+        if self.points.numel() <= SHOWN:
             return f"Arms({self.points.tolist()})"
         return f"Arms(<{len(self)} points of {self.dimension} coordinates>)"
 
@@ -156,9 +156,9 @@ class Arms:
 
     def at(self, point: Tensor) -> Tensor:
         """Indices (n,) of the arms at a point (d,)."""
-        parts = self.points.split(_BLOCK)
-        found = [(part == point).all(-1).nonzero()[:, 0] for part in parts]
-        return torch.cat([one + number * _BLOCK for number, one in enumerate(found)])
+        step = rows_at_once(self.dimension)
+        found = [(part == point).all(-1).nonzero()[:, 0] for part in self.points.split(step)]
+        return torch.cat([one + number * step for number, one in enumerate(found)])
 
     def index(self, arm: int) -> int:
         """Check an arm index.

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from surefoot._internal import checks
 from surefoot._internal.brief import brief
+from surefoot._internal.numbers import ROUNDING
 from surefoot.spaces.arcs import ALL_ACTIVE, Activity, Arc
 from surefoot.spaces.arms import Arms
 from surefoot.spaces.finite_environment import NO_ENVIRONMENT, FiniteEnvironment
@@ -38,7 +39,6 @@ _TRIED = 2048  # points of a part, of which some are where the rules hold
 _KEPT = 256  # of them
 _DRAWS = 64  # points of a sample that are drawn for each one where the rules hold
 _MANY = 16  # variables
-_ROUNDING = 1e-9  # of the extents
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -274,7 +274,7 @@ class Box:
 
     def alike(self, points: Tensor, others: Tensor) -> Tensor:
         """Mask (n,) of points (n, d) that differ from others (n, d) by rounding only."""
-        return ((points - others).abs() <= _ROUNDING * self.span).all(-1)
+        return ((points - others).abs() <= ROUNDING * self.span).all(-1)
 
     def snap(self, points: Tensor) -> Tensor:
         """Project points on the space.
@@ -319,7 +319,7 @@ class Box:
 
     def brought_inside(self, points: Tensor) -> Tensor:
         """Points (n, d), of which those of a larger box are moved into this part of it."""
-        room = _ROUNDING * self.span
+        room = ROUNDING * self.span
         outside = ((points < self.lower - room) | (points > self.upper + room)).any(-1)
         outside |= ((points - with_fixed(points, self.fixed)).abs() > room).any(-1)
         if not bool(outside.any()):
@@ -362,7 +362,7 @@ class Box:
             filled[:, columns] = torch.where(where, random[:, columns], points[:, columns])
         return filled
 
-    def contains(self, point: Tensor, slack: float = 1e-9) -> bool:
+    def contains(self, point: Tensor, slack: float = ROUNDING) -> bool:
         """Whether a point lies between the bounds, or all of several.
 
         Args:

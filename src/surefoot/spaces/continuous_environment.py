@@ -12,10 +12,10 @@ from torch.distributions import Distribution, Independent, constraints
 
 from surefoot._internal import checks
 from surefoot._internal.brief import brief
+from surefoot._internal.numbers import LAST_DIGITS, ROUNDING
 from surefoot.types import InvalidInput
 
 _MAX_CORNER_DIMENSION = 6  # coordinates up to which all corners of the support are included
-_ROUNDING = 1e-9  # of the extents, by which values may be outside
 _DRAWS = 4096  # from which the extent of an unbounded distribution is estimated
 
 
@@ -75,7 +75,7 @@ class ContinuousEnvironment:
             bounds[side] = torch.where(torch.isfinite(ends[side]), ends[side], bounds[side])
             object.__setattr__(self, name, bounds[side])
         object.__setattr__(self, "ends", tuple(ends))
-        room = _ROUNDING * (self.upper - self.lower)
+        room = ROUNDING * (self.upper - self.lower)
         outside = (drawn < self.lower - room) | (drawn > self.upper + room)
         if bool(outside.any()):
             raise InvalidInput(
@@ -131,7 +131,7 @@ class ContinuousEnvironment:
         """
         seed = int(torch.randint(2**31 - 1, (), generator=generator))
         sobol = torch.quasirandom.SobolEngine(self.dimension, scramble=True, seed=seed)
-        unit = sobol.draw(number, dtype=torch.float64).clamp(1e-12, 1.0 - 1e-12)
+        unit = sobol.draw(number, dtype=torch.float64).clamp(LAST_DIGITS, 1.0 - LAST_DIGITS)
         base = _base(self.distribution)
         try:
             values = base.icdf(unit.reshape(number, *base.batch_shape)).reshape(number, -1)
@@ -181,7 +181,7 @@ class ContinuousEnvironment:
         Raises:
             InvalidInput: If it is outside the range of Z.
         """
-        room, (low, high) = _ROUNDING * (self.upper - self.lower), self.ends
+        room, (low, high) = ROUNDING * (self.upper - self.lower), self.ends
         if bool(((value < low - room) | (value > high + room)).any()):
             raise InvalidInput(
                 f"the environment {value.tolist()} is outside its range from {low.tolist()} to "

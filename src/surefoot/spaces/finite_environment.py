@@ -12,12 +12,13 @@ from torch import Tensor
 
 from surefoot._internal import checks
 from surefoot._internal.brief import brief
+from surefoot._internal.numbers import ROUNDING, TINY
 from surefoot.types import InvalidInput
 
 WeightFunction = Callable[[Tensor], Tensor]
 """Function of designs x (q, dx) that returns the probabilities (q, n) of n environments."""
 
-_MAX_ENUMERATED = 1024  # values up to which `values` returns all of them
+REPRESENTING = 1024  # values of an environment, of which all are taken up to there
 _ROUNDING = 1e-6  # by which the sum of probabilities may differ from 1
 _SINGLE_PRECISION = 1e-7  # relative rounding error of a value that passed through float32
 
@@ -63,10 +64,10 @@ class FiniteEnvironment:
     ) -> None:
         values = _rows("points", points)
         object.__setattr__(self, "points", values)
-        if callable(weights) and len(values) > _MAX_ENUMERATED:
+        if callable(weights) and len(values) > REPRESENTING:
             raise InvalidInput(
                 f"`weights` is a function and there are {len(values)} points, expected at most "
-                f"{_MAX_ENUMERATED:,}: pass fewer points, or weights that are the same everywhere."
+                f"{REPRESENTING:,}: pass fewer points, or weights that are the same everywhere."
             )
         known = weights if callable(weights) else _probabilities(weights, len(values))
         object.__setattr__(self, "weights", known)
@@ -177,7 +178,7 @@ class FiniteEnvironment:
         """
         if callable(self.weights):
             return self.points, self.weights_at
-        if spread or len(self) <= max(number, _MAX_ENUMERATED):
+        if spread or len(self) <= max(number, REPRESENTING):
             return self.points, self.weights
         offset = torch.rand((), generator=generator, dtype=torch.float64)
         marks = (torch.arange(number, dtype=torch.float64) + offset) / number
@@ -228,12 +229,12 @@ class FiniteEnvironment:
     @cached_property
     def _tolerance(self) -> Tensor:  # (n, dz)
         """Tolerance for each value, at most a third of the distance to the next one."""
-        tolerance = 1e-9 * (self.upper - self.lower) + _SINGLE_PRECISION * self.points.abs()
+        tolerance = ROUNDING * (self.upper - self.lower) + _SINGLE_PRECISION * self.points.abs()
         for coordinate, column in enumerate(self.points.T):
             gaps = column.unique().diff()
             if len(gaps) > 0:
                 tolerance[:, coordinate].clamp_(max=float(gaps.min()) / 3.0)
-        return tolerance.clamp_min(1e-300)
+        return tolerance.clamp_min(TINY)
 
 
 def _no_environment() -> FiniteEnvironment:

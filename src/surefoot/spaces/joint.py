@@ -14,10 +14,8 @@ from surefoot._internal import checks
 from surefoot.spaces.arms import Arms
 from surefoot.spaces.box import Box, as_space, no_space
 from surefoot.spaces.environments import ContinuousEnvironment, Environment, FiniteEnvironment
-from surefoot.spaces.locations import EnvironmentValue, Location, Where
+from surefoot.spaces.locations import TRIED_AT, EnvironmentValue, Location, Where
 from surefoot.types import InvalidInput
-
-_TRIED = 8  # designs of a box that a function of the user is tried at
 
 Perturbation = Callable[[Tensor, Tensor], Tensor]
 """Function of designs x (n, dx) and environments z (n, dz) that returns points (n, d)."""
@@ -294,7 +292,7 @@ class Joint:
 
     def _check_weights(self, environment: FiniteEnvironment) -> None:
         """`InvalidInput` for weights that are no function of these designs."""
-        x = self.design.examples(_TRIED, torch.Generator().manual_seed(0))
+        x = self.design.examples(TRIED_AT, torch.Generator().manual_seed(0))
         try:
             environment.weights_at(x.clone().requires_grad_(not self.design.finite))
         except InvalidInput:

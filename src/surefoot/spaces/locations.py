@@ -12,6 +12,7 @@ from torch import Tensor
 from surefoot.types import InvalidInput, Query
 
 Where = Query | int | Tensor | Sequence[float] | Mapping[str, Any]
+TRIED_AT = 8  # locations that a function of the user is tried at
 EnvironmentValue = Tensor | Sequence[float] | float | None
 
 

@@ -9,10 +9,11 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-_STEPS = 46  # of a projection
+from surefoot._internal.tensors import NO_ROWS
+
+_STEPS = 46  # of a projection, and halvings of a segment
 _SMOOTH = 6  # of them, by which Newton's method has converged if nothing is rounded
 _BEYOND = 1e-10  # of the extents, by which a projection moves past the boundary
-_HALVINGS = 40  # of a segment
 
 Projection = Callable[[Tensor], Tensor]  # (n, d) -> (n, d)
 
@@ -62,7 +63,7 @@ class Anywhere:
     @property
     def examples(self) -> Tensor:
         """None, (0, 0)."""
-        return torch.zeros(0, 0, dtype=torch.float64)
+        return NO_ROWS
 
     def margins(self, points: Tensor) -> Tensor:
         """No margins, (n, 0)."""
@@ -233,7 +234,7 @@ def _towards_examples(points: Tensor, region: Region, span: Tensor, snap: Projec
     inner = points.clone()
     inner[:, :own] = examples[distances.argmin(-1)]
     start, low, high = inner, points.new_zeros(len(points), 1), points.new_ones(len(points), 1)
-    for _ in range(_HALVINGS):
+    for _ in range(_STEPS):
         middle = 0.5 * (low + high)
         tried = snap(start + middle * (points - start))
         right = ~_outside(region, tried)

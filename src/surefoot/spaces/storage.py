@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from surefoot._internal import checks
+from surefoot._internal.numbers import rows_at_once
 from surefoot.types import InvalidInput
 
 Precision = Literal["float64", "float32"]
@@ -230,15 +231,13 @@ def mapped_points(name: str, source: Any) -> Tensor | None:
     if found.dtype != np.float64 or not found.flags.c_contiguous or not found.dtype.isnative:
         with tempfile.TemporaryFile() as file:
             copy = np.memmap(file, np.float64, "w+", 0, found.shape)
-        for start in range(0, len(found), _BLOCK):
-            copy[start : start + _BLOCK] = found[start : start + _BLOCK]
+        step = rows_at_once(found.shape[1])
+        for start in range(0, len(found), step):
+            copy[start : start + step] = found[start : start + step]
         found = copy
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*not writable")  # nothing is ever written
         return torch.from_numpy(found)
-
-
-_BLOCK = 2**16  # rows at a time
 
 
 def _opened(name: str, path: Path) -> np.memmap:

@@ -1,8 +1,8 @@
 """Tail diagnosis of repeated measurements, and the moment that heavy-tailed algorithms assume."""
 
-from surefoot.tails.diagnosis import MAD_TO_SD, TailDiagnosis, diagnose
+from surefoot._internal.numbers import MAD_TO_SD
+from surefoot.tails.diagnosis import TailDiagnosis, diagnose, normality
 from surefoot.tails.hill import TailIndex, tail_index
-from surefoot.tails.kolmogorov_smirnov import normality
 from surefoot.tails.moment import Moment
 
 __all__ = [

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from surefoot._internal import checks, doubling
-from surefoot.tails import Moment
-from surefoot.tails.moment import check_raw_moment
+from surefoot.tails.moment import Moment, check_raw_moment
 from surefoot.types import InvalidInput
 from surefoot.widths.progress import Progress
 
-_SHIFTS = (16.0, 64.0)  # regularisations in units of R^2, by which a norm is certified
+SHIFTS = (1.0, 4.0, 16.0, 64.0)
+"""Regularisations in units of R^2; a norm is certified by the last two."""
 
 
 class Theorem(ABC):
@@ -117,7 +117,7 @@ class SubGaussian(Theorem):
         """Norm that every function within R_t of the rewards has, at least (Proposition 8)."""
         if progress.unexplained() > 0.0:  # the radius would depend on the norm
             return 0.0
-        radius, ridges = self.squared_radius(progress), [c * self.noise**2 for c in _SHIFTS]
+        radius, ridges = self.squared_radius(progress), [c * self.noise**2 for c in SHIFTS[2:]]
         return math.sqrt(max(0.0, *((progress.misfit(a) - radius) / a for a in ridges)))
 
 

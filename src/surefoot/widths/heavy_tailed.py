@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from surefoot._internal import checks, doubling
-from surefoot.tails import Moment
+from surefoot.tails.moment import Moment
 from surefoot.widths.assumptions import BoundedMoment
 from surefoot.widths.gaussian import projected
 from surefoot.widths.progress import Progress

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from surefoot._internal import checks
-from surefoot.widths.assumptions import SubGaussian
+from surefoot._internal.numbers import ROUNDING
+from surefoot.widths.assumptions import SHIFTS, SubGaussian
 from surefoot.widths.progress import Progress
-
-SHIFTS = (1.0, 4.0, 16.0, 64.0)
 
 
 @dataclass(frozen=True)
@@ -153,7 +152,7 @@ class dual_mixture(SubGaussian):  # noqa: N801
     def ridges(self, ridge: float) -> tuple[float, ...]:
         """The other regularisations a, of which a bound may be narrower than that of lambda."""
         wanted = [shift * self.noise**2 for shift in self.shifts if self.noise > 0.0]
-        return tuple(a for a in wanted if not math.isclose(a, ridge, rel_tol=1e-9))
+        return tuple(a for a in wanted if not math.isclose(a, ridge, rel_tol=ROUNDING))
 
     def squared_width(self, progress: Progress, ridge: float, misfit: float) -> float:
         """Square of the width for another regularisation.

@@ -12,10 +12,8 @@ import torch
 from torch import Tensor
 
 from surefoot._internal import checks
-from surefoot.tails import Moment
-from surefoot.tails.moment import check_moment
-from surefoot.widths.assumptions import Theorem
-from surefoot.widths.mixture import SHIFTS
+from surefoot.tails.moment import Moment, check_moment
+from surefoot.widths.assumptions import SHIFTS, Theorem
 from surefoot.widths.progress import Progress
 
 

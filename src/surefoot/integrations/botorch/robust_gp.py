@@ -23,7 +23,6 @@ from surefoot._internal import checks
 from surefoot._internal.process_settings import own_settings
 from surefoot.algorithms import robust
 from surefoot.beliefs import Belief, Credible, Moments, Reported
-from surefoot.beliefs import Model as OutcomeModel
 from surefoot.hyperparameters import HyperparameterFit
 from surefoot.hyperparameters.fitted import Fitted
 from surefoot.integrations.botorch.laws import Conditioned, Law, law_of
@@ -40,6 +39,7 @@ from surefoot.integrations.botorch.training_data import (
     own_copy,
     warn_of_small_outcomes,
 )
+from surefoot.models import Model as OutcomeModel
 from surefoot.problem import Problem
 from surefoot.regression.observations import Observations
 from surefoot.risks import Mean

@@ -2,8 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from surefoot._internal.extras import extra
-from surefoot._internal.lazy import lazily
+from surefoot._internal.extras import extra, lazily
 
 with extra("optuna"):
     from surefoot.integrations.optuna.attributes import (

@@ -23,7 +23,6 @@ from surefoot.beliefs import Belief, gains
 from surefoot.beliefs.belief import rows
 from surefoot.beliefs.constraints import CONFIDENT, goal_of
 from surefoot.beliefs.estimands import Ends, of_measured_sign
-from surefoot.estimators.student_t import OUTLIER_WEIGHT
 from surefoot.integrations.optuna.predicted import VALUE, Environments, Predicted
 from surefoot.integrations.optuna.predictions import (
     OverEnvironment,
@@ -34,12 +33,14 @@ from surefoot.integrations.optuna.predictions import (
     unmeasured_text,
 )
 from surefoot.optimizer.arguments import part_of
+from surefoot.regression.regression import OUTLIER_WEIGHT
 from surefoot.regression.transforms import Chain
 from surefoot.types import InvalidInput, Objective
 
 if TYPE_CHECKING:
-    from surefoot.hyperparameters import Contrast, CrossValidation
     from surefoot.integrations.optuna.encoding import Encoding
+    from surefoot.regression.cross_validation import CrossValidation
+    from surefoot.regression.noise import Contrast
     from surefoot.spaces import Joint
 
 _OF_95 = 1.96  # standard deviations of a 95 % interval

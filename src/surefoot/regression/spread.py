@@ -5,8 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-MAD_TO_SD = 1.4826  # of a normal distribution
-ROUNDING = 1e-12  # of the values, by which those that are equal may differ
+from surefoot._internal.numbers import LAST_DIGITS, MAD_TO_SD
 
 
 def median(values: Tensor, mass: Tensor) -> Tensor:
@@ -42,7 +41,7 @@ def robust_spread(
     mass = torch.ones_like(rewards) if mass is None else mass
     center = median(rewards, mass)
     deviations = (rewards - center).abs()
-    least = ROUNDING * float(center.abs())
+    least = LAST_DIGITS * float(center.abs())
     middle = float(median(deviations, mass))
     if middle > least:
         return MAD_TO_SD * middle

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from torch import Tensor
 
-from surefoot.hyperparameters.cross_validation import NOT_VALIDATED, CrossValidation
+from surefoot.regression.cross_validation import NOT_VALIDATED, CrossValidation
 from surefoot.regression.observations import Pull
 from surefoot.regression.posterior import Posterior, Predictive
 

@@ -10,7 +10,7 @@ from scipy import special
 from torch import Tensor
 
 from surefoot._internal.tensors import NO_ROWS, NO_VALUES
-from surefoot.estimators.student_t import OUTLIER_WEIGHT
+from surefoot.regression.regression import OUTLIER_WEIGHT
 
 _NEIGHBOURS = 4  # of a point
 _LEAST_OUTLIERS = 3

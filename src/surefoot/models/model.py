@@ -8,36 +8,43 @@ from functools import cache, cached_property, partial
 from typing import Any, Protocol
 
 import torch
+from torch import Tensor
 
 from surefoot import kernels
-from surefoot._internal.lock import Lock, one_at_a_time
-from surefoot._internal.threads import one_blas_thread
-from surefoot.beliefs.band import (
-    SYMMETRIC,
-    BandRule,
-    Shape,
-    ShiftedRegressions,
-    misfit,
-    narrowed,
-    self_normalised_of,
-    unexplained,
-)
-from surefoot.beliefs.outcome import Inferred, OutcomeBelief
+from surefoot._internal.threads import Lock, one_at_a_time, one_blas_thread
+from surefoot.beliefs.band import SYMMETRIC, Shape, self_normalised_of
+from surefoot.beliefs.outcome import Inferred, OutcomeBelief, at_reference
 from surefoot.beliefs.self_normalised import warn_contradicted
-from surefoot.estimators import Constants, Estimate, Estimator
-from surefoot.features import Features, PriorPaths
-from surefoot.hyperparameters import Contrast, Fitted, TrainingData, Uncertainty
-from surefoot.regression.noise import KnownNoise
+from surefoot.estimators import Constants, Estimator, LeastSquares
+from surefoot.features import Exact, Features, PriorPaths, QuadratureFourier, RandomFourier
+from surefoot.hyperparameters import (
+    Fitted,
+    GivenHyperparameters,
+    HyperparameterFit,
+    TrainingData,
+)
+from surefoot.models.bands import BandRule, ShiftedRegressions, misfit, narrowed, unexplained
+from surefoot.regression.noise import Contrast, KnownNoise
 from surefoot.regression.observations import Observations, Pull
 from surefoot.regression.posterior import Posterior, no_trend
 from surefoot.regression.refitted import Refitted
-from surefoot.regression.regression import Regression
+from surefoot.regression.regression import Estimate, Regression
 from surefoot.regression.sample import Sample
+from surefoot.regression.uncertainty import Uncertainty
 from surefoot.spaces import Space
-from surefoot.types import InvalidInput
-from surefoot.widths import Progress, Width, self_normalised
+from surefoot.tails.moment import Moment
+from surefoot.types import Assumptions, InvalidInput
+from surefoot.widths import Progress, Width, dual_mixture, self_normalised
 from surefoot.widths.assumptions import Theorem
 
+FIT_OF_OUTCOMES = HyperparameterFit(lengthscales="scaled", warped=True)
+"""Fit of outcomes beside the objective, whose intervals have to be wide where little is known.
+
+But of many parameters, all with short lengthscales, a constraint is unknown a step away from any
+configuration that keeps it, and the search stays there.
+"""
+
+_SIDES = replace(FIT_OF_OUTCOMES, limit=0.0, warped=False)  # as of a constraint, of two values
 _RECENT = 2  # fits that are known: that of the run, and that of a look with further measurements
 
 
@@ -255,6 +262,100 @@ class Model:
             self.regressor(fitted, observations, own).redrawn(observations, own).infer(observations)
         )
 
+    def fitted_belief(self, observations: Observations) -> OutcomeBelief:
+        """Belief from observations alone, under hyperparameters that are fitted to them.
+
+        The model goes on to know its own last fits.
+        """
+        other = replace(self)
+        return other.belief(observations, other.fit(observations), torch.Generator().manual_seed(0))
+
+    def of_sides(self, sides: Observations) -> OutcomeBelief:
+        """Belief of the side of an edge that points are on, from rewards of 1 and -1."""
+        return replace(self, hyperparameters=_SIDES).fitted_belief(sides)
+
+    def conditioned(
+        self, fitted: Fitted, weights: Tensor, observations: Observations
+    ) -> OutcomeBelief:
+        """Belief from observations, under hyperparameters and weights (t,) of the first."""
+        fitted = replace(fitted, weights=weights)
+        return self.belief(observations, fitted, torch.Generator().manual_seed(0))
+
+    def alternative(self, fitted: Fitted, observations: Observations) -> OutcomeBelief | None:
+        """Belief with another prior of the lengthscales; None where there is none."""
+        with one_blas_thread():
+            rule, other = self.hyperparameters.alternative(fitted, self.data(observations))
+        if other is fitted:
+            return None
+        own = torch.Generator().manual_seed(0)
+        return replace(self, hyperparameters=rule).belief(observations, other, own)
+
+    def contrasts(self, fitted: Fitted, observations: Observations) -> dict[str, Contrast]:
+        """Effects of conditions on the rewards by name, those that the data support."""
+        return self.hyperparameters.contrasts(fitted, self.data(observations))
+
+    def weights(self, estimate: Estimate, sample: Sample) -> Tensor:
+        """Weight in [0, 1] of each reward (t,) in an estimate, in order of arrival."""
+        weigh = getattr(self.estimator, "weights", None)
+        if weigh is None:
+            return torch.ones(len(sample.observations), dtype=torch.float64)
+        return weigh(estimate, sample)
+
+    def unproved(self, outcome: OutcomeBelief) -> str:
+        """Why the bounds of a belief of this model have no proof; empty if they have one."""
+        if (theorem := self.theorem) is None:
+            return (
+                f"the width {self.width!r} has no theorem: pass `noise` or `moment` with a "
+                "`norm_bound` to `gp_ucb`, a `width` with a proof, or `assume` to the `Problem`"
+            )
+        name, estimator = f"`widths.{type(theorem).__name__}`", type(self.estimator).__name__
+        reasons = {
+            f"the bounds of {name} are not proved: {theorem.unproved}": bool(theorem.unproved),
+            "the norm of f is not known, and one that is found by doubling may be too small: pass "
+            "`norm_bound`": theorem.norm_bound is None,
+            f"no theorem holds for `scale` = {theorem.scale!r}: pass 1": theorem.scale < 1.0,
+            "the kernel is fitted to the rewards, or these are standardised: pass a kernel": not (
+                self.hyperparameters.lasting and outcome.fitted.units.is_identity
+            ),
+            f"{name} is for `LeastSquares`, not `{estimator}`": estimator != "LeastSquares",
+            "the features approximate the kernel, with an error that no bound includes: pass "
+            "`Exact()` or `Nystrom(...)`": isinstance(
+                self.features, QuadratureFourier | RandomFourier
+            ),
+            f"{name} is for features that represent the kernel: pass `Exact()`": (
+                theorem.exact and unexplained(outcome.sample, outcome.prior_variance) > 0.0
+            ),
+        }
+        return next((reason for reason, holds in reasons.items() if holds), "")
+
+    def with_theorem(self, theorem: Theorem) -> Model:
+        """The model with the bounds of a theorem."""
+        return replace(self, width=theorem)
+
+    def assuming(
+        self, observations: Observations, known: Assumptions, lengthscale: float, center: float
+    ) -> OutcomeBelief:
+        """Belief from the rewards less a constant, with the bounds of what is assumed.
+
+        Args:
+            observations: The rewards.
+            known: What is assumed.
+            lengthscale: Lengthscale as a share of the extents.
+            center: The constant.
+        """
+        span = self.space.upper - self.space.lower
+        kernel = kernels.matern(2.5, lengthscale * torch.where(span > 0.0, span, 1.0))
+        noise: float = known.noise or known.deviation  # type: ignore[assignment]
+        moment = Moment(known.order - 1.0, noise**known.order, "mean")
+        width = (
+            self_normalised(moment, known.norm, known.delta, misfit=known.misfit)
+            if known.noise is None
+            else dual_mixture(known.norm, noise, known.delta)
+        )
+        rule = GivenHyperparameters(kernel, noise**2)
+        rewards = observations.with_rewards(observations.rewards - center)
+        return Model(self.space, rule, Exact(), LeastSquares(), width).fitted_belief(rewards)
+
 
 @dataclass(eq=False)
 class Regressor:
@@ -299,16 +400,9 @@ class Regressor:
             reward = float(self.modelled(observations.last).rewards)
         self.state = self._updated(self.state, site, reward, sem)
 
-    def at_reference(self, observations: Observations) -> Observations:
-        """Observations with their rewards at the reference level of the effects."""
-        if self.fitted.effects.is_none:
-            return observations
-        columns = observations.rewards, observations.workers, observations.times
-        return observations.with_rewards(self.fitted.without_effects(*columns))
-
     def modelled(self, observations: Observations) -> Observations:
         """Observations with their rewards at the reference level, less the trend."""
-        known, trend = self.at_reference(observations), self.fitted.trend
+        known, trend = at_reference(self.fitted, observations), self.fitted.trend
         if trend.is_none:
             return known
         with torch.no_grad():

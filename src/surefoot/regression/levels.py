@@ -7,7 +7,7 @@ from itertools import pairwise
 from torch import Tensor
 
 from surefoot._internal.numbers import LAST_DIGITS
-from surefoot.estimators.student_t import OUTLIER_WEIGHT
+from surefoot.regression.regression import OUTLIER_WEIGHT
 from surefoot.regression.transforms import ONE_LEVEL, Levels
 
 _DISTANCE = 4.0  # of neighboring levels once transformed, in standard deviations of a level
