@@ -46,7 +46,8 @@ class RunningRidge:
         self.information_gain += 0.5 * math.log(growth)
         self.left = max(1.0 / growth, LAST_DIGITS)
         self.number += 1
-        if self.number % REFRESH == 0 or growth > LARGEST_STEP:
+        due = self.number % max(REFRESH, self.dimension) == 0  # O(m^2) a row on average
+        if due or growth > LARGEST_STEP:
             inverse, root = inverse_and_root(self.gram)
             self.inverse = np.asfortranarray(inverse)
             spread = 2.0 * np.log(np.diagonal(root)).sum() - len(root) * math.log(self.ridge)
