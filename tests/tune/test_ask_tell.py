@@ -24,7 +24,7 @@ from surefoot.cli import app
 from surefoot.tune.ask_tell.ask_tell import AskTell, NothingToAsk, initial_design, open_ask_tell
 from surefoot.tune.ask_tell.verbs import Verbs, serve_lines
 from surefoot.tune.running import run
-from surefoot.tune.study.trial_attributes import trial_others, trial_sem, trial_worker
+from surefoot.tune.study.trial_attributes import record_of, trial_worker
 from surefoot.tune.study.trials import StudyTrials
 from surefoot.types import InvalidInput, SurefootError
 
@@ -488,8 +488,8 @@ def test_numbers_are_told_with_their_errors(write):
     study.tell(0, "12.5 ± 0.5 ms", values={"p99": "0.018(1) s"})
     study.tell(1, "12.5 +- 0.5", values={"p99": 18})
     trials = study.opened.state().trials
-    assert [trial_sem(one) for one in trials[:2]] == [0.5, 0.5]
-    assert [trial_others(one)["p99"].sem for one in trials[:2]] == [1.0, 0.0]
+    assert [record_of(one)["sem"] for one in trials[:2]] == [0.5, 0.5]
+    assert [record_of(one)["sems"] for one in trials[:2]] == [{"p99": 1.0}, None]
     assert surefoot("tell", study.study_file.path, 0, "12.5±0.5", "p99=18±1")[0] == 0  # the same
     for told, message in [
         ({"value": "12.5 ± 0.5", "values": {"p99": "18 ± 2"}}, "has p99 18 ± 1 already"),

@@ -18,7 +18,13 @@ from surefoot.tune.ask_tell.answers import Asked, Prediction, Status, Told
 from surefoot.tune.ask_tell.told_values import Given, result_of
 from surefoot.tune.comparison.named_settings import given_values, named_settings
 from surefoot.tune.definition.study_file import StudyFile
-from surefoot.tune.measuring.measurement import REASON_CHARACTERS, VALUE, Failure, Measurement
+from surefoot.tune.measuring.measurement import (
+    REASON_CHARACTERS,
+    VALUE,
+    Failure,
+    Measurement,
+    recorded,
+)
 from surefoot.tune.measuring.quantity import Quantity
 from surefoot.tune.plain_text import shown, storable
 from surefoot.tune.study import trial_owner
@@ -29,14 +35,11 @@ from surefoot.tune.study.trial_attributes import (
     ASKED,
     LATE,
     asked_id,
-    failure_reason,
     is_asked,
     is_interrupted,
     is_round,
+    record_of,
     trial_environment,
-    trial_others,
-    trial_sem,
-    trial_worker,
 )
 from surefoot.tune.study.trials import NoTrial, StudyTrials
 from surefoot.types import InvalidInput, SurefootError
@@ -421,12 +424,8 @@ def _listed(ids: Sequence[int]) -> str:
 
 def _recorded(trial: FrozenTrial) -> Measurement | Failure:
     """Outcome that a finished trial was told."""
-    worker = trial_worker(trial) or ""
-    if trial.value is None:
-        return Failure(failure_reason(trial), "", 0.0, worker=worker)
-    number = Quantity(trial.value, trial_sem(trial) or 0.0)
-    readings = {VALUE: number, **trial_others(trial)}
-    return Measurement(readings, 0.0, trial_environment(trial), worker=worker)
+    known = {"value": trial.value, **record_of(trial)}
+    return recorded({name: one for name, one in known.items() if one is not None})
 
 
 def _texts(result: Measurement | Failure) -> dict[str, str]:

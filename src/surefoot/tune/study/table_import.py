@@ -14,17 +14,11 @@ from typing import Any
 
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from surefoot.integrations.optuna import (
-    ENVIRONMENT,
-    STANDARD_ERROR,
-    TIME,
-    WORKER,
-)
-from surefoot.integrations.optuna.attributes import FAILURE
+from surefoot.integrations.optuna import TIME
 from surefoot.tune.definition.environment import Variable
 from surefoot.tune.definition.parameters import value_of, written
 from surefoot.tune.definition.study_file import StudyFile
-from surefoot.tune.measuring.quantity import Quantity, plain_number
+from surefoot.tune.measuring.quantity import plain_number
 from surefoot.tune.plain_text import shown, storable
 from surefoot.tune.study.compatibility import DEFINITION, PARAMETER_UNITS
 from surefoot.tune.study.opened_study import create_study
@@ -33,7 +27,7 @@ from surefoot.tune.study.trial_attributes import (
     IMPORTED,
     SECONDS,
     UNITS,
-    attributes_of_others,
+    attributes_of,
     study_units,
 )
 from surefoot.tune.study.trial_rows import add_finished, new_rows
@@ -291,31 +285,30 @@ class _Row:
                 "satisfy every rule of [[require]]"
             )
         measured = self._cell(self.table.value)
-        optional: dict[str, Any] = {
-            SECONDS: self._seconds(),
-            STANDARD_ERROR: self._error(ERROR),
-            WORKER: storable(_unquoted(self._text(WHO))) or None,
-        }
-        attributes = {name: one for name, one in optional.items() if one is not None}
-        attributes[IMPORTED] = identity
         under = {name: self._cell(index) for name, index in self.table.environment.items()}
-        if any(under.values()) or (under and measured):  # a failure may have none
-            attributes[ENVIRONMENT] = {
+        if not measured and not any(under.values()):  # a failure may have none
+            under = {}
+        cells = {name: self._cell(index) for name, index in self.table.constraints.items()}
+        others = {name: self._number(name, cell) for name, cell in cells.items() if cell}
+        errors = {name: self._error(f"{ERROR}_{name}") for name in others}
+        reason = storable(_unquoted(self._text(FAILED))) or "no value in the table"
+        record = {
+            "seconds": self._seconds(),
+            "sem": self._error(ERROR),
+            "worker": storable(_unquoted(self._text(WHO))) or None,
+            "environment": {
                 name: self._observed(name, cell, self.table.variables[name])
                 for name, cell in under.items()
             }
+            or None,
+            "constraints": others or None,
+            "sems": {name: one for name, one in errors.items() if one} or None,
+            "failure": None if measured else reason,
+        }
+        attributes = attributes_of({name: one for name, one in record.items() if one is not None})
+        attributes[IMPORTED] = identity
         if self.begun() is None:
             attributes[TIME] = None  # when it was imported says nothing about it
-        attributes |= attributes_of_others(
-            {
-                name: Quantity(self._number(name, cell), self._error(f"{ERROR}_{name}") or 0.0)
-                for name, index in self.table.constraints.items()
-                if (cell := self._cell(index))
-            }
-        )
-        if not measured:
-            reason = storable(_unquoted(self._text(FAILED)))
-            attributes[FAILURE] = reason or "no value in the table"
         every = self.table.study_file.distributions
         return self._at(
             create_trial(
