@@ -13,6 +13,7 @@ import numpy as np
 from surefoot._internal import checks
 from surefoot._internal.extras import extra
 from surefoot.parameters import Choice
+from surefoot.tune.report.plotting import GRID
 from surefoot.tune.study.opened_study import OpenedStudy, open_study
 from surefoot.tune.study.state import StudyState
 from surefoot.tune.study.trial_attributes import trial_constraints
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 
 __all__ = ["StudyFigures", "front", "study"]
 
-GRID = 41  # values along each axis of a surface
 FIGURES = {  # by name, why a study may have none
     **dict.fromkeys(("convergence", "measurements", "slices", "parallel", "tails", "effects"), ""),
     "limits": "nothing that [constraints] limit was measured",

@@ -192,9 +192,8 @@ def test_copies_of_a_study_file_create_one_storage_and_take_turns(write_study, u
 def foreign_owners() -> list[object]:
     """What is no owner of a trial; some of it is one but for an entry."""
     me = trial_owner.this_process("run")
-    wrong = {"run": 1}, {"boot": "x"}, {"pid": "12"}, {"pid": True}, {"began": None}
-    clocks = {"began": float("nan")}, {"began": 1e300}, {"began": -1}
-    return [{**me, **entry} for entry in wrong + clocks] + ["x", 3, [], {}]
+    wrong = {"run": 1}, {"boot": "x"}, {"pid": "12"}, {"pid": True}
+    return [{**me, **entry} for entry in wrong] + ["x", 3, [], {}]
 
 
 @pytest.mark.long

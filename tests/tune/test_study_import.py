@@ -115,8 +115,8 @@ def test_all_differences_are_named(write_study):
 @pytest.mark.slow
 def test_an_import_says_how_far_it_is(write_study, tmp_path, monkeypatch):
     measured_study(write_study)
-    monkeypatch.setattr(table_import, "PAUSE", 0.0)
-    monkeypatch.setattr(trial_rows, "AT_ONCE", 2)
+    monkeypatch.setattr(table_import, "PATIENCE", 0.0)
+    monkeypatch.setattr(trial_rows, "ROWS_AT_ONCE", 2)
     said = []
     import_study(write_study(RENAMED), tmp_path / "hill.db", said.append)
     assert said == ["imported 2 of 5 trials", "imported 4 of 5 trials"]

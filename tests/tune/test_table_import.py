@@ -369,7 +369,7 @@ def test_a_table_of_optuna(write_study, tmp_path):
 def test_trials_are_stored_at_once_as_optuna_stores_each(
     write_study, tmp_path, monkeypatch, storage
 ):
-    monkeypatch.setattr(trial_rows, "AT_ONCE", 2)
+    monkeypatch.setattr(trial_rows, "ROWS_AT_ONCE", 2)
     path = write_study(CHOICES, ("[objective]", f"{storage}\n[objective]"))
     file = table(
         tmp_path,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from surefoot._internal.numbers import ROUNDING
 from surefoot.parameters.decimal_grid import floats_near
 from surefoot.parameters.parameter import Float
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from surefoot.parameters.rules import Rule
 
 _NEAR = 1e-5  # of the range of a parameter: a search stops that close to a boundary
-_LEAST = 1e-9  # of the range, within which also values that are small beside it move
 
 
 def on_boundary(encoding: Encoding, point: Tensor, given: Collection[int]) -> Tensor:
@@ -95,4 +95,4 @@ def _reach(encoding: Encoding, name: str, value: float) -> float:
     number = encoding.space.parameters[name]
     low, high = float(number.low), float(number.high)  # type: ignore[union-attr]
     extent = value * math.log(high / low) if number.log else high - low  # type: ignore[union-attr]
-    return min(_NEAR * extent, max(_NEAR * abs(value), _LEAST * extent))
+    return min(_NEAR * extent, max(_NEAR * abs(value), ROUNDING * extent))

@@ -17,11 +17,9 @@ if TYPE_CHECKING:
 
     from surefoot.parameters.encoding import Encoding
 
-_MOST = 2**14  # combinations of a finite space that are tried, all of them
-_TRIED = 4096  # points of any other
-_PROJECTED = 512  # of them, those nearest to the region
+_TRIED = 2**14  # combinations of a finite space, all of them, or points of any other
+_KEPT = 512  # of them, or those nearest to the region
 _ENOUGH = 32
-_KEPT = 512
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +92,7 @@ def examples_of(encoding: Encoding) -> Tensor:
             that exclude each other.
     """
     box = encoding.unrestricted
-    every = every_point(box, _MOST)
+    every = every_point(box, _TRIED)
     tried = box.sample(_TRIED, torch.Generator().manual_seed(0)) if every is None else every
     chosen = tuple(range(len(encoding.rules)))
     found = _satisfying(encoding, chosen, tried, complete=every is not None)
@@ -117,8 +115,8 @@ def _satisfying(
         return inside
     with torch.no_grad():
         worst = region.margins(tried).amin(-1)
-    nearest = tried[worst.argsort(descending=True)[:_PROJECTED]]
-    spread = tried[:_PROJECTED]
+    nearest = tried[worst.argsort(descending=True)[:_KEPT]]
+    spread = tried[:_KEPT]
     moved, right = project(torch.cat([nearest, spread]), region, box.lower, box.span, box.snap)
     return torch.cat([inside, moved[right]])
 

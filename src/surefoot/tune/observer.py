@@ -14,12 +14,12 @@ from optuna.trial import FrozenTrial, TrialState
 
 from surefoot._internal.user_warnings import warn
 from surefoot.tune.output_file import WriteFailed, append_line, check_output
+from surefoot.tune.plain_text import LONGEST_INPUT
 from surefoot.tune.study.storage import is_storage
 from surefoot.tune.study.trial_attributes import is_interrupted, record_of
 from surefoot.tune.study.trials import StudyTrials
 from surefoot.types import InvalidInput
 
-_MOST = 1 << 20  # characters of the first line
 _SIDES = "-journal", "-wal", "-shm", ".lock"  # of files that belong to a storage
 
 
@@ -131,7 +131,7 @@ def check_log(path: Path) -> None:
     check_output(path)
     try:
         with path.open("rb") as file:
-            first = file.readline(_MOST).decode()
+            first = file.readline(LONGEST_INPUT).decode()
         is_log = not first or "event" in json.loads(first)
     except FileNotFoundError:
         is_log = not any(is_storage(path.with_name(path.name.removesuffix(end))) for end in _SIDES)

@@ -27,7 +27,10 @@ with contextlib.suppress(ImportError):
     import termios
 
 _BEYOND = 2**30  # a byte that no locked file has: Windows lets nobody else read a locked one
-PAUSE = 0.05  # seconds between attempts, where a lock cannot be waited for
+PAUSE = 0.1  # seconds between looks at a lock, a process, or whether the run was told to stop
+POLL = 0.3  # seconds between looks at the storage
+PATIENCE = 15.0  # seconds of waiting without a message, or for what is told to end
+ANSWER = 60.0  # seconds for another process or machine to answer
 
 
 class NoProcesses(SurefootError):

@@ -7,14 +7,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import torch
 from torch import Tensor
 
+from surefoot._internal.tensors import NO_VALUES
 from surefoot.hyperparameters.fitted import NO_PART, Fitted
 from surefoot.optimizer.serialization import from_tensor, to_tensor
 from surefoot.types import InvalidInput
-
-_NO_WEIGHTS = torch.zeros(0, dtype=torch.float64)
 
 
 def state_of(fits: Sequence[Fitted], data: Sequence[Tensor]) -> Tensor:
@@ -73,7 +71,7 @@ def _digest(data: Sequence[Tensor], number: int) -> str:
 def _without_weights(fitted: Fitted) -> Fitted:
     """The hyperparameters alone."""
     rivals, others = (
-        [replace(one, weights=_NO_WEIGHTS) for one in optima]
+        [replace(one, weights=NO_VALUES) for one in optima]
         for optima in (fitted.rivals, fitted.others)
     )
-    return replace(fitted, weights=_NO_WEIGHTS, rivals=rivals, others=others, part=NO_PART)
+    return replace(fitted, weights=NO_VALUES, rivals=rivals, others=others, part=NO_PART)

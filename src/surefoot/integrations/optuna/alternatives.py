@@ -9,8 +9,7 @@ from surefoot.integrations.optuna.encoding import Encoding
 from surefoot.spaces import Box
 from surefoot.spaces.every_point import every_point
 
-_MOST = 1024  # combinations of a finite space that are listed
-_NUMBER = 256  # points drawn elsewhere
+LISTED = 1024  # configurations of a small finite space
 
 
 def alternatives(
@@ -29,10 +28,11 @@ def alternatives(
         All points of a small finite space that are not taken, otherwise random ones; none (0, d)
         if every point is taken.
     """
-    candidates = every_point(box, _MOST)
+    candidates = every_point(box, LISTED)
     if candidates is None:
-        drawn = box.sample(_NUMBER, generator)
-        reach = torch.tensor([0.3, 0.1, 0.03, 0.01]).repeat_interleave(_NUMBER // 4)[:, None]
+        number = LISTED // 4
+        drawn = box.sample(number, generator)
+        reach = torch.logspace(-0.5, -2.0, number)[:, None]
         noise = torch.randn(len(reach), box.dimension, dtype=torch.float64, generator=generator)
         candidates = torch.cat([drawn, box.snap(point + reach * noise)])
     free = [

@@ -16,11 +16,12 @@ from optuna.distributions import (
 )
 from optuna.trial import FrozenTrial, TrialState
 
+from surefoot._internal.numbers import ROUNDING
 from surefoot.integrations.optuna.inferred_conditions import inferred_conditions
 from surefoot.integrations.optuna.search_space import SearchSpace
 from surefoot.types import InvalidInput
 
-_LEAST = 2  # complete trials that have something in common, or not
+LEAST = 2  # complete trials that tell what varies
 
 Ranges: TypeAlias = Mapping[str, BaseDistribution]
 """Distributions by parameter name, of which the values of a trial are to be."""
@@ -76,7 +77,7 @@ class CommonSpace:
     @property
     def not_in_common(self) -> str:
         """Parameters that vary and not all complete trials have alike; empty if a model has any."""
-        if self.ranges or len(self.complete) < _LEAST:
+        if self.ranges or len(self.complete) < LEAST:
             return ""
         kinds: dict[str, set[str]] = {}
         for trial in self.complete:
@@ -171,4 +172,4 @@ def _common_step(
     if one.step is None or one.step != other.step:
         return None
     shift = (other.low - one.low) / one.step
-    return one.step if math.isclose(shift, round(shift), abs_tol=1e-8) else None
+    return one.step if math.isclose(shift, round(shift), abs_tol=ROUNDING) else None

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 from optuna.trial import FrozenTrial
 
+from surefoot._internal.numbers import FEWEST
 from surefoot.integrations.optuna.objectives import finite_values
-
-_LEAST = 3  # configurations of one value, and other values, none of which is by chance
 
 
 def penalty_of(trials: Sequence[FrozenTrial], sign: float) -> float:
@@ -25,7 +24,7 @@ def penalty_of(trials: Sequence[FrozenTrial], sign: float) -> float:
     read = [(finite_values(trial), trial) for trial in trials]
     known = [(sign * values[0], trial) for values, trial in read if len(values) == 1]
     worst, *others = sorted({value for value, _ in known}) or [math.nan]
-    if len(others) < _LEAST or others[0] - worst <= others[-1] - others[0]:
+    if len(others) < FEWEST or others[0] - worst <= others[-1] - others[0]:
         return math.nan
     alike = {repr(sorted(trial.params.items())) for value, trial in known if value == worst}
-    return sign * worst if len(alike) >= _LEAST else math.nan
+    return sign * worst if len(alike) >= FEWEST else math.nan

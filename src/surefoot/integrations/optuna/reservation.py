@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 RESERVATION = "surefoot:reservation"
 """System attribute of a trial: its configuration from the moment that it is chosen."""
+MOVES = 8  # of a trial, until it shares a configuration with another one
 
 
 def write_reservation(

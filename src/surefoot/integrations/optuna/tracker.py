@@ -14,14 +14,15 @@ import torch
 from optuna.trial import FrozenTrial, TrialState
 from torch import Tensor
 
+from surefoot._internal.numbers import LAST_DIGITS, SAMPLES
 from surefoot._internal.user_warnings import warn
-from surefoot.integrations.optuna.alternatives import alternatives
+from surefoot.integrations.optuna.alternatives import LISTED, alternatives
 from surefoot.integrations.optuna.attributes import ENVIRONMENT
 from surefoot.integrations.optuna.common_space import Ranges, nearest_in
 from surefoot.integrations.optuna.encoding import Encoding
 from surefoot.integrations.optuna.environment import StudyEnvironment
 from surefoot.integrations.optuna.penalties import penalty_of
-from surefoot.integrations.optuna.reservation import read_reservation
+from surefoot.integrations.optuna.reservation import MOVES, read_reservation
 from surefoot.integrations.optuna.search_space import ExhaustedSpace
 from surefoot.integrations.optuna.trial_reader import Place, Reading, TrialReader, key_of
 from surefoot.regression.transforms import Affine, Chain, Log
@@ -35,12 +36,6 @@ if TYPE_CHECKING:
     from surefoot.beliefs import Belief
     from surefoot.integrations.optuna.search_space import SearchSpace
     from surefoot.optimizer import Optimizer
-
-_ATTEMPTS = 1000  # more than any trial makes
-_SAME = 1e-9  # of the unit cube; a storage may round numbers
-_ROUNDING = 1e-12  # of the unit cube, by logarithms and back
-_SMALL = 1024  # configurations of a space that are listed
-_SAMPLE = 64  # environments, of one that is observed
 
 
 @dataclass(frozen=True)
@@ -317,7 +312,7 @@ class StudyTracker:
         if known is None and measured:  # 3.0 and 3.0000000000000004 are one configuration
             points = np.frombuffer(b"".join(measured)).reshape(len(measured), -1)
             off = np.abs(points - at).max(-1)
-            if off.min() <= _ROUNDING:
+            if off.min() <= LAST_DIGITS:
                 known = [*measured.values()][int(off.argmin())]
         if known is None:
             return self.encoding.decode(point)
@@ -379,7 +374,7 @@ class StudyTracker:
     @cached_property
     def _every(self) -> set[bytes]:
         """All configurations of a small space without an environment, none of any other."""
-        points = every_point(self.encoding.box, _SMALL)
+        points = every_point(self.encoding.box, LISTED)
         listed = [] if points is None or self.environment is not None else [*points]
         return {key_of(self.encoding.rounded(point)) for point in listed}
 
@@ -464,7 +459,7 @@ class StudyTracker:
         if self.environment is None:
             return query.point.unsqueeze(0)
         if query.environment is None:
-            z = self.environment.distribution.sample(_SAMPLE, torch.Generator().manual_seed(0))
+            z = self.environment.distribution.sample(SAMPLES, torch.Generator().manual_seed(0))
         else:
             z = query.environment.unsqueeze(0)
         space: Joint = self.optimizer.space  # type: ignore[assignment]
@@ -472,7 +467,7 @@ class StudyTracker:
 
     def _ask_elsewhere(self, query: Query, part: Part, number: int, attempt: int = 0) -> Query:
         """Replace a query by one for a configuration that no other trial measures."""
-        generator = torch.Generator().manual_seed(number * _ATTEMPTS + attempt)
+        generator = torch.Generator().manual_seed(number * MOVES + attempt)
         if not len(self.optimizer.history) and self.environment is not None:
             self.optimizer.forget(query, failed=False)
             return self.optimizer.ask(within=self._within(part))  # of the design, or at random

@@ -12,6 +12,7 @@ from optuna.trial import FrozenTrial, TrialState
 from torch import Tensor
 
 from surefoot._internal import checks
+from surefoot._internal.numbers import ROUNDING
 from surefoot._internal.user_warnings import warn
 from surefoot.integrations.optuna.attributes import (
     ENVIRONMENT,
@@ -32,8 +33,6 @@ from surefoot.types import OBJECTIVE, InvalidInput, Measurement, Query
 if TYPE_CHECKING:
     from surefoot.optimizer import Optimizer
 
-_SAME = 1e-9  # of the unit cube; a storage may round numbers
-
 
 @dataclass(frozen=True)
 class Place:
@@ -49,10 +48,10 @@ class Place:
 
     def is_near(self, other: Place) -> bool:
         """Whether it is the same but for rounding."""
-        same = torch.allclose(self.point, other.point, rtol=0.0, atol=_SAME)
+        same = torch.allclose(self.point, other.point, rtol=0.0, atol=ROUNDING)
         if self.z is None or other.z is None:
             return same and self.z is other.z
-        return same and torch.allclose(self.z, other.z, rtol=_SAME, atol=0.0)
+        return same and torch.allclose(self.z, other.z, rtol=ROUNDING, atol=0.0)
 
 
 @dataclass(frozen=True)

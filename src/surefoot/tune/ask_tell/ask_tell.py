@@ -17,16 +17,16 @@ from surefoot.integrations.optuna.discarded import discard
 from surefoot.tune.ask_tell.answers import Asked, Prediction, Status, Told
 from surefoot.tune.ask_tell.told_values import Given, result_of
 from surefoot.tune.comparison.named_settings import given_values, named_settings
+from surefoot.tune.definition.schema import MANY
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.measurement import (
-    REASON_CHARACTERS,
     VALUE,
     Failure,
     Measurement,
     recorded,
 )
 from surefoot.tune.measuring.quantity import Quantity
-from surefoot.tune.plain_text import shown, storable
+from surefoot.tune.plain_text import LONGEST_REASON, listed, shown, storable
 from surefoot.tune.study import trial_owner
 from surefoot.tune.study.location import NoStudy
 from surefoot.tune.study.opened_study import OpenedStudy, create_study, initial_size, open_study
@@ -45,8 +45,6 @@ from surefoot.tune.study.trials import NoTrial, StudyTrials
 from surefoot.types import InvalidInput, SurefootError
 
 Result = TypeVar("Result")
-MOST = 1000  # configurations at once
-LISTED = 10  # ids in a message
 _SEM, _WORKER = f"{VALUE}sem", f"{VALUE}worker"  # names that no constraint can have
 
 
@@ -109,8 +107,8 @@ class AskTell:
             InvalidInput: If a given variable has no value, or one out of its range.
             StorageFailed: If the storage cannot be read or written.
         """
-        if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= MOST:
-            raise InvalidInput(f"got {shown(count)} configurations, expected 1 to {MOST}")
+        if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= MANY:
+            raise InvalidInput(f"got {shown(count)} configurations, expected 1 to {MANY}")
         trials = replace(self.trials, given=given_values(self.study_file, given or {}))
         begun: list[Trial] = []
         for _ in range(count):
@@ -314,7 +312,7 @@ class AskTell:
         for trial in chosen:
             if (outcome := outcomes.pop(trial.number, None)) is not None:
                 reason = f"trial {asked_id(trial)} had {outcome}, discarded: {why}"
-                discard(self.opened.study, trial, reason[:REASON_CHARACTERS])
+                discard(self.opened.study, trial, reason[:LONGEST_REASON])
             else:
                 self.trials.interrupt(trial, "forgotten")
         return [Asked.of(trial) for trial in chosen]
@@ -324,7 +322,7 @@ class AskTell:
             trial = trials[id]
             if trial.state != TrialState.WAITING:
                 return trial
-        known = _listed([asked_id(one) for one in trials if is_asked(one)])
+        known = listed([asked_id(one) for one in trials if is_asked(one)])
         wanted = f"one of {known}" if known else "one that `ask` gave"
         raise InvalidInput(f"{self.study_file.path.name}: no id {shown(id)}, expected {wanted}")
 
@@ -353,7 +351,7 @@ class AskTell:
                 f"`surefoot recommend {name}` says what is best, more rounds go on"
             )
         left = status.rounds - status.finished
-        waiting = _listed([one.id for one in status.asked]) or "none"
+        waiting = listed([one.id for one in status.asked]) or "none"
         return (
             f"{name}: the {left} rounds that are left are being measured (asked for: {waiting}); "
             "tell their values, or forget them"
@@ -414,12 +412,6 @@ def _of(opened: OpenedStudy) -> AskTell:
         design=left_of_design,
     )
     return AskTell(trials)
-
-
-def _listed(ids: Sequence[int]) -> str:
-    """Ids in a message, ten at most."""
-    more = f" and {len(ids) - LISTED} more" if len(ids) > LISTED else ""
-    return ", ".join(map(str, ids[:LISTED])) + more
 
 
 def _recorded(trial: FrozenTrial) -> Measurement | Failure:

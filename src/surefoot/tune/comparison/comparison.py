@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from surefoot._internal.html import as_html
+from surefoot._internal.numbers import TINY
 from surefoot.tune.comparison.measured_limits import Letter, MeasuredLimit, measured_limits
 from surefoot.tune.comparison.named_settings import NamedSetting
 from surefoot.tune.comparison.paired_test import Floats, PairedTest, paired_test, pairs_to_decide
@@ -17,7 +18,6 @@ from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.types import Constraint
 
 Run = Measurement | Failure
-LARGEST = 1e300  # magnitude of a difference
 
 
 @dataclass(frozen=True)
@@ -364,7 +364,7 @@ def differences_of(values: Floats) -> Floats:
     """B minus A (n,) of values (n, 2); infinite beyond what can be added in float64."""
     with np.errstate(over="ignore"):
         differences = values[:, 1] - values[:, 0]
-    return np.where(np.abs(differences) > LARGEST, np.copysign(np.inf, differences), differences)
+    return np.where(np.abs(differences) * TINY > 1.0, np.copysign(np.inf, differences), differences)
 
 
 def ahead(test: PairedTest, minimize: bool) -> Letter | None:

@@ -14,7 +14,7 @@ from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.types import Constraint
 
 Letter = Literal["A", "B"]
-VERDICTS = {-1: "kept", 0: "undecided", 1: "broken"}
+VERDICTS = ("undecided", "broken", "kept")  # by a sign, of which -1 is the last
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,9 @@ from surefoot.tune.definition.environment import Variable
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.quantity import UNSURE, Missing, Quantity, into_declared, plain_number
 from surefoot.tune.measuring.unit_scales import factor
-from surefoot.tune.plain_text import storable
+from surefoot.tune.plain_text import LONGEST_LINE, LONGEST_NAME, LONGEST_REASON, storable
 
 T = TypeVar("T")
-OUTPUT_CHARACTERS = 2000  # of a failed run's output, kept with its trial
-REASON_CHARACTERS = 500
-WORKER_CHARACTERS = 200
 MAX_FAILURES = 5  # in a row, which end what is measured
 MEASUREMENT = "the measurement"
 
@@ -280,10 +277,10 @@ def outcome(
         missing = others
     else:
         readings = {name: _storable(one) for name, one in {VALUE: number, **others}.items()}
-        who = storable(worker or "").strip()[:WORKER_CHARACTERS]
+        who = storable(worker or "").strip()[:LONGEST_NAME]
         return Measurement(readings, seconds, environment, left_behind, who)
-    reason = storable(missing.reason)[:REASON_CHARACTERS]
-    output = storable(output)[-OUTPUT_CHARACTERS:].strip()
+    reason = storable(missing.reason)[:LONGEST_REASON]
+    output = storable(output)[-LONGEST_LINE:].strip()
     return Failure(reason, output, seconds, missing.blameless, left_behind, missing.unclear)
 
 
@@ -312,7 +309,7 @@ def valid(number: Quantity | Missing, what: str, blameless: bool) -> Quantity | 
 
 
 def _storable(number: Quantity) -> Quantity:
-    return replace(number, text=storable(number.text)[:REASON_CHARACTERS])
+    return replace(number, text=storable(number.text)[:LONGEST_REASON])
 
 
 def positive(result: Measurement | Failure) -> Measurement | Failure:

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator
 
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.measurement import describe_exit
-from surefoot.tune.measuring.supervised_process import POLL, KeptProcesses, SupervisedProcess
+from surefoot.tune.measuring.supervised_process import KeptProcesses, SupervisedProcess
 from surefoot.tune.plain_text import printable
 from surefoot.tune.stopping import Stop, stop_on_signals
+from surefoot.tune.system import PAUSE
 from surefoot.types import SurefootError
 
 
@@ -81,7 +82,7 @@ def _run(study_file: StudyFile, name: str, stop: Stop, kept: KeptProcesses | Non
             f"objective.{name} cannot be started: {error.strerror or error}"
         ) from None
     try:
-        while (code := process.wait(time.monotonic() + POLL, stop)) is None:
+        while (code := process.wait(time.monotonic() + PAUSE, stop)) is None:
             if stop.requested:
                 break
     finally:

@@ -53,7 +53,7 @@ from surefoot.tune.report.front_figure import front_text, fronts
 
 _COLUMNS = {"trial", "measured", "predicted", "weight", "state", "seconds", "failure"}
 """Columns that every table of trials has."""
-RELOADS = 5  # seconds between two readings of a page that reloads itself
+RELOADS = 5  # seconds between two looks at the study, and readings of a page that reloads itself
 
 
 def page(report: Report, progress: str = "", reloads: bool = False) -> str:

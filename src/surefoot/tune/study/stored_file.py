@@ -20,17 +20,14 @@ from optuna.storages.journal import JournalFileBackend
 from optuna.study import StudyDirection
 
 from surefoot.tune import system
-from surefoot.tune.plain_text import shown
+from surefoot.tune.plain_text import LONGEST_INPUT, shown
 from surefoot.tune.study.location import UNREADABLE, Location, Lock, NoStudy, failures
 from surefoot.tune.study.optuna_schema import TABLES, is_current, rows, unchecked
 from surefoot.tune.study.storage_faults import DAMAGED
 from surefoot.tune.study.study_lock import storage_lock
+from surefoot.tune.system import ANSWER
 
 SQLITE = b"SQLite format 3\0"  # beginning of its files
-BUSY_SECONDS = 60  # to wait for another process's write to an SQLite file
-
-
-FIRST_LINE = 1_000_000  # bytes, more than the first line of a journal has
 
 
 @dataclass(frozen=True)
@@ -136,7 +133,7 @@ class SQLiteFile(StoredFile):
 
         # Connected by its path: in a URL, some characters of a path have a meaning.
         def connection() -> sqlite3.Connection:
-            return sqlite3.connect(self.file, timeout=BUSY_SECONDS, check_same_thread=False)
+            return sqlite3.connect(self.file, timeout=ANSWER, check_same_thread=False)
 
         current = is_current(self.file)
         with unchecked() if current else contextlib.nullcontext():
@@ -199,7 +196,7 @@ class JournalFile(StoredFile):
     def open(self, *, create: bool) -> BaseStorage:
         """Open an existing file, if its first line is one of a journal."""
         with self.file.open("rb") as content:
-            first = content.readline(FIRST_LINE)
+            first = content.readline(LONGEST_INPUT)
         if first:  # before anything is written to it
             record = json.loads(first) if first.endswith(b"\n") else None
             if not isinstance(record, dict) or not isinstance(record.get("op_code"), int):

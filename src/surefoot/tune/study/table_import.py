@@ -31,6 +31,7 @@ from surefoot.tune.study.trial_attributes import (
     study_units,
 )
 from surefoot.tune.study.trial_rows import add_finished, new_rows
+from surefoot.tune.system import PATIENCE
 from surefoot.types import InvalidInput
 
 VALUE, FAILED, STATE, DURATION = "value", "failure", "state", "seconds"
@@ -42,7 +43,6 @@ IGNORED_PREFIXES = ("user_attrs_", "system_attrs_")  # of Optuna's `trials_dataf
 OTHER_NAMES = {"datetime_start": WHEN, "duration": DURATION}  # of the same table
 MEASURED, NOT_MEASURED = ("complete", ""), ("fail", "failed")
 NOTHING = "; nothing was imported"
-PAUSE = 5.0  # seconds between two messages
 UNFINISHED = ("running", "waiting", "pruned", "interrupted")
 _DURATION = re.compile(r"(?:([0-9]+) days? )?([0-9]+):([0-5][0-9]):([0-5][0-9](?:\.[0-9]+)?)")
 _CALENDAR = re.compile(r"[0-9]{4}-")
@@ -129,7 +129,7 @@ def add_trials(
         of_parameters: Units of their parameters by name, where they are known.
         note: Shows every few seconds how far it is.
     """
-    opened, due = create_study(study_file), time.monotonic() + PAUSE
+    opened, due = create_study(study_file), time.monotonic() + PATIENCE
     with opened.location.errors("importing"), opened.lock():
         state = opened.read()
         new = new_rows(trials, state.trials)
@@ -142,7 +142,7 @@ def add_trials(
         for count in add_finished(opened.study, opened.storage, new):
             if time.monotonic() >= due and count < len(new):
                 note(f"imported {count:,} of {len(new):,} trials")
-                due = time.monotonic() + PAUSE
+                due = time.monotonic() + PATIENCE
     failed = sum(trial.state == TrialState.FAIL for trial in new)
     return Imported(len(new), failed, len(trials) - len(new), skipped, outside=outside)
 
