@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from surefoot.types import InvalidInput
 
 with extra("tune"):
     import plotly.graph_objects as go
+    from optuna.trial import FrozenTrial
     from optuna.visualization import plot_parallel_coordinate
 
     from surefoot.integrations.optuna import Front
@@ -31,9 +31,6 @@ with extra("tune"):
     from surefoot.tune.report.front_figure import front_figure, fronts
     from surefoot.tune.report.plotting import BLUE, add_markers
     from surefoot.tune.study.best_by_given import values_along
-
-if TYPE_CHECKING:
-    from optuna.trial import FrozenTrial
 
 __all__ = ["StudyFigures", "front", "study"]
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from support.commands import surefoot
 from support.study_doubles import Scripted, all_of, measurement, trials_of
 from surefoot.cli import app
-from surefoot.integrations.optuna.trial_conditions import conditions_of
+from surefoot.integrations.optuna.trial_reader import conditions_of
 from surefoot.parameters import Float, Int
 from surefoot.tune import StudyFile, export, import_table, open_study
 from surefoot.tune.comparison.named_settings import named_setting

@@ -17,7 +17,6 @@ from surefoot._internal.extras import extra
 with extra("tune"):
     import typer
 
-    from surefoot.tune.closed_terminal import forget_full_output
     from surefoot.tune.plain_text import (
         INTERRUPTED,
         STOPPED,
@@ -26,6 +25,7 @@ with extra("tune"):
         printable,
         shown,
     )
+    from surefoot.tune.system import forget_full_output
     from surefoot.types import SurefootError
 
 StudyArgument = Annotated[

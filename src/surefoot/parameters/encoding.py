@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from surefoot._internal import checks
-from surefoot.parameters.boundary import on_boundary
 from surefoot.parameters.columns import Column, Labels
 from surefoot.parameters.conditions import Comparison
 from surefoot.parameters.decimal_grid import floats_near
@@ -23,7 +22,7 @@ from surefoot.parameters.encoded_parameters import (
     encoded_parameter,
 )
 from surefoot.parameters.parameter import Choice, InvalidConstraint
-from surefoot.parameters.region import Rules, examples_of
+from surefoot.parameters.region import Rules, examples_of, on_boundary
 from surefoot.parameters.rules import GRID, TOLD, Rule, explained, rule_of
 from surefoot.spaces import Box
 from surefoot.types import InvalidInput

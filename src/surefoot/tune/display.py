@@ -21,7 +21,6 @@ from rich.text import Text
 
 from surefoot.integrations.optuna.predictions import unmeasured_text
 from surefoot.integrations.optuna.search_space import ExhaustedSpace
-from surefoot.tune.closed_terminal import StandardOutput
 from surefoot.tune.definition.constraint_text import beyond_text, probability_text
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.estimate_text import Units, measured_text, setting_text
@@ -43,6 +42,7 @@ from surefoot.tune.study.trial_attributes import (
     trial_environment,
 )
 from surefoot.tune.study.trials import StudyTrials
+from surefoot.tune.system import StandardOutput
 
 NOT_FEASIBLE = "no feasible configuration yet"
 

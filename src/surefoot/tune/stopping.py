@@ -12,8 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from types import FrameType
 
-from surefoot.tune.closed_terminal import forget_closed_terminal
-from surefoot.tune.system import PATIENCE
+from surefoot.tune.system import PATIENCE, forget_closed_terminal
 
 _STORAGES = ("sqlalchemy.", "optuna.storages.")
 _GIVEN_UP = (

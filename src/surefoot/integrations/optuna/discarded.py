@@ -7,14 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from typing import TYPE_CHECKING
 
+from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from surefoot.integrations.optuna.attributes import DISCARDS, FAILURE, INTERRUPTED
-
-if TYPE_CHECKING:
-    from optuna.study import Study
 
 
 def trials_of(study: Study) -> list[FrozenTrial]:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING
 
+from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from surefoot.integrations.optuna.attributes import BLAMELESS, INTERRUPTED
-
-if TYPE_CHECKING:
-    from optuna.study import Study
 
 _WATCHED = "surefoot:watched"  # system attribute: the storage ends the trial if its process does
 _FAILED = "surefoot:failed"  # system attribute: the process itself has ended the trial

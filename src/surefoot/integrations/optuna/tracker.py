@@ -16,12 +16,11 @@ from torch import Tensor
 
 from surefoot._internal.numbers import LAST_DIGITS, SAMPLES
 from surefoot._internal.user_warnings import warn
-from surefoot.integrations.optuna.alternatives import LISTED, alternatives
 from surefoot.integrations.optuna.attributes import ENVIRONMENT
 from surefoot.integrations.optuna.common_space import Ranges, nearest_in
 from surefoot.integrations.optuna.encoding import Encoding
 from surefoot.integrations.optuna.environment import StudyEnvironment
-from surefoot.integrations.optuna.penalties import penalty_of
+from surefoot.integrations.optuna.objectives import penalty_of
 from surefoot.integrations.optuna.reservation import MOVES, read_reservation
 from surefoot.integrations.optuna.search_space import ExhaustedSpace
 from surefoot.integrations.optuna.trial_reader import Place, Reading, TrialReader, key_of
@@ -36,6 +35,46 @@ if TYPE_CHECKING:
     from surefoot.beliefs import Belief
     from surefoot.integrations.optuna.search_space import SearchSpace
     from surefoot.optimizer import Optimizer
+
+
+LISTED = 1024  # configurations of a small finite space
+
+
+def alternatives(
+    encoding: Encoding, box: Box, point: Tensor, taken: list[Tensor], generator: torch.Generator
+) -> Tensor:
+    """Points (n, d) that are none of those taken, from all that can be chosen and around a point.
+
+    Args:
+        encoding: Encoding of the search space.
+        box: The part of the encoded space that can be chosen.
+        point: The point (d,) that is to be replaced.
+        taken: Points (d,) that are being measured, rounded to what can be measured.
+        generator: Source of all randomness.
+
+    Returns:
+        All points of a small finite space that are not taken, otherwise random ones; none (0, d)
+        if every point is taken.
+    """
+    candidates = every_point(box, LISTED)
+    if candidates is None:
+        number = LISTED // 4
+        drawn = box.sample(number, generator)
+        reach = torch.logspace(-0.5, -2.0, number)[:, None]
+        noise = torch.randn(len(reach), box.dimension, dtype=torch.float64, generator=generator)
+        candidates = torch.cat([drawn, box.snap(point + reach * noise)])
+    free = [
+        one
+        for one in candidates
+        if not is_any_of(encoding.rounded(one), taken)
+        and not any(box.alike(one, other) for other in taken)
+    ]
+    return torch.stack(free) if free else candidates[:0]
+
+
+def is_any_of(point: Tensor, points: list[Tensor]) -> bool:
+    """Whether a point (d,) is one of several."""
+    return any(torch.equal(point, other) for other in points)
 
 
 @dataclass(frozen=True)

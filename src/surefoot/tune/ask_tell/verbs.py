@@ -136,14 +136,12 @@ class Verbs:
         Raises:
             InvalidInput: If it does not take one of them, or lacks one.
         """
-        takes = inspect.signature(self.by_name[verb]).parameters
-        for name in given:
-            if name not in takes:
-                wanted = f"one of {', '.join(takes)}" if takes else "none"
-                raise InvalidInput(f"{verb}: got {shown(name)}, expected {wanted}")
-        for name, one in takes.items():
-            if name not in given and one.default is one.empty:
-                raise InvalidInput(f"{verb}: got no {name!r}")
+        takes = inspect.signature(self.by_name[verb])
+        try:
+            takes.bind(**given)
+        except TypeError as error:
+            wanted = ", ".join(takes.parameters) or "none"
+            raise InvalidInput(f"{verb}: {error}, expected {wanted}") from None
 
 
 def _check_given(given: object) -> None:

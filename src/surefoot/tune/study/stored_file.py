@@ -22,12 +22,16 @@ from optuna.study import StudyDirection
 from surefoot.tune import system
 from surefoot.tune.plain_text import LONGEST_INPUT, shown
 from surefoot.tune.study.location import UNREADABLE, Location, Lock, NoStudy, failures
-from surefoot.tune.study.optuna_schema import TABLES, is_current, rows, unchecked
 from surefoot.tune.study.storage_faults import DAMAGED
 from surefoot.tune.study.study_lock import storage_lock
 from surefoot.tune.system import ANSWER
 
 SQLITE = b"SQLite format 3\0"  # beginning of its files
+TABLES = (
+    *("studies", "study_directions", "study_user_attributes", "study_system_attributes"),
+    *("trials", "trial_params", "trial_values", "trial_user_attributes"),
+    *("trial_system_attributes", "version_info"),
+)
 
 
 @dataclass(frozen=True)
@@ -135,19 +139,19 @@ class SQLiteFile(StoredFile):
         def connection() -> sqlite3.Connection:
             return sqlite3.connect(self.file, timeout=ANSWER, check_same_thread=False)
 
-        current = is_current(self.file)
-        with unchecked() if current else contextlib.nullcontext():
-            return RDBStorage(
-                f"sqlite:///{quote(self.file.name, safe='')}",
-                engine_kwargs={"creator": connection},
-                skip_compatibility_check=current,
-                skip_table_creation=current or not create,
-            )
+        return RDBStorage(
+            f"sqlite:///{quote(self.file.name, safe='')}",
+            engine_kwargs={"creator": connection},
+            skip_table_creation=not create,
+        )
 
     def _check_tables(self) -> None:
         file = self.file
         try:
-            found = rows(file, "SELECT name FROM sqlite_master WHERE type = 'table'")
+            with contextlib.closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as base:
+                base.text_factory = lambda text: text.decode(errors="replace")
+                found = base.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+                tables = {name for (name,) in found}
         except UnicodeDecodeError:  # in SQLite's own message, which quotes the file
             raise self.error(f"{file}: {DAMAGED.advice}") from None
         except sqlite3.OperationalError:
@@ -159,7 +163,6 @@ class SQLiteFile(StoredFile):
                 raise self.error(f"{file}: {error}; {DAMAGED.advice}") from None
             message = f"{file} is not an SQLite file ({error}); choose another name"
             raise self.error(f"{message}, or restore it from a copy if it was one") from None
-        tables = {name for (name,) in found}
         missing = [name for name in TABLES if name not in tables]
         if len(missing) == len(TABLES):
             there = f"tables {', '.join(sorted(tables)[:3])}" if tables else "without a table"
@@ -231,15 +234,7 @@ class JournalLock:
         os.close(self._descriptor)
 
     def _remove_partial_line(self) -> None:
-        end = size = os.fstat(self._descriptor).st_size
-        while end > 0:
-            begin = max(0, end - 65536)
-            os.lseek(self._descriptor, begin, os.SEEK_SET)
-            block = os.read(self._descriptor, end - begin)
-            newline = block.rfind(b"\n")
-            if newline >= 0:
-                end = begin + newline + 1
-                break
-            end = begin
-        if end < size:
-            os.ftruncate(self._descriptor, end)
+        size = os.fstat(self._descriptor).st_size
+        os.lseek(self._descriptor, max(0, size - LONGEST_INPUT), os.SEEK_SET)
+        _, _, begun = os.read(self._descriptor, LONGEST_INPUT).rpartition(b"\n")
+        os.ftruncate(self._descriptor, size - len(begun))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from optuna.exceptions import UpdateFinishedTrialError
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
@@ -37,7 +37,6 @@ from surefoot.tune.plain_text import shown
 from surefoot.tune.study import trial_owner
 from surefoot.tune.study.compatibility import recorded_units
 from surefoot.tune.study.early_stop import OVER, seconds_spent
-from surefoot.tune.study.heartbeat import HEARTBEAT, SilentTrials
 from surefoot.tune.study.opened_study import OpenedStudy
 from surefoot.tune.study.schedule import Schedule
 from surefoot.tune.study.state import StudyState
@@ -50,10 +49,8 @@ from surefoot.tune.study.trial_attributes import (
     is_round,
     study_units,
 )
+from surefoot.tune.study.trial_owner import HEARTBEAT, SilentTrials
 from surefoot.types import NotReady
-
-if TYPE_CHECKING:
-    from surefoot.tune.study.state import StudyState
 
 FIXED = "fixed_params"  # the system attribute of `Study.enqueue_trial`
 
