@@ -471,7 +471,7 @@ def import_(
     """
     with study_errors():
         from surefoot.tune import import_table
-        from surefoot.tune.study.storage import is_storage
+        from surefoot.tune.study.stored_file import is_storage
         from surefoot.tune.study.study_import import import_study
 
         texts, is_study = given_texts(given), is_storage(table)

@@ -587,12 +587,28 @@ def test_agents_have_the_same_verbs(write):
 
 
 ARGUMENTS = [  # of a verb, with one that it does not take or without one that it needs
-    ("ask", {"n": 5}, "ask: got 'n', expected one of count, given"),
-    ("tell", {"id": 0, "value": 1.0, "stderr": 0.4}, "tell: got 'stderr', expected one of id, "),
+    ("ask", {"n": 5}, "ask: got an unexpected keyword argument 'n', expected count, given"),
+    (
+        "tell",
+        {"id": 0, "value": 1.0, "stderr": 0.4},
+        "tell: got an unexpected keyword argument 'stderr', expected id",
+    ),
     ("tell", {"value": 1.0}, "tell: missing a required argument: 'id', expected id"),
-    ("predict", {"configurations": ["default"], "at": 1}, "predict: got 'at', expected one of"),
-    ("status", {"verbose": True}, "status: got 'verbose', expected none"),
-    ("forget", {"ids": [0], "all": True}, "forget: got 'all', expected one of ids"),
+    (
+        "predict",
+        {"configurations": ["default"], "at": 1},
+        "predict: got an unexpected keyword argument 'at', expected configurations",
+    ),
+    (
+        "status",
+        {"verbose": True},
+        "status: got an unexpected keyword argument 'verbose', expected none",
+    ),
+    (
+        "forget",
+        {"ids": [0], "all": True},
+        "forget: got an unexpected keyword argument 'all', expected ids",
+    ),
 ]
 
 

@@ -34,9 +34,15 @@ from surefoot.tune.study.compatibility import DEFINITION
 from surefoot.tune.study.location import NoStudy, StorageFailed
 from surefoot.tune.study.opened_study import create_study
 from surefoot.tune.study.server import Server
-from surefoot.tune.study.storage import locate, stored_in
 from surefoot.tune.study.storage_faults import overcome, passes
-from surefoot.tune.study.stored_file import TABLES, JournalFile, JournalLock, SQLiteFile
+from surefoot.tune.study.stored_file import (
+    TABLES,
+    JournalFile,
+    JournalLock,
+    SQLiteFile,
+    locate,
+    stored_in,
+)
 from surefoot.tune.study.trial_attributes import OWNER, SECONDS
 from surefoot.tune.workers.worker_loop import tune
 

@@ -10,7 +10,7 @@ from surefoot.tune import StudyFileError, open_study
 from surefoot.tune.measuring.measurement import Failure
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study import table_import, trial_rows
-from surefoot.tune.study.storage import is_storage
+from surefoot.tune.study.stored_file import is_storage
 from surefoot.tune.study.study_import import import_study
 from surefoot.tune.workers.worker_loop import tune
 from surefoot.types import InvalidInput

@@ -299,25 +299,20 @@ class Activity:
 
     def __call__(self, points: Tensor) -> Tensor:  # (n, d) -> (n, d)
         """The points (n, d), with 0 for inactive parameters."""
-        tests = self._tests
-        points = points.clone() if tests else points
-        for _, columns, comparisons in tests:
-            for parent, comparison in comparisons:
-                holds = parent.holds(points[:, parent.columns], comparison)
-                points[:, columns] = points[:, columns] * holds[:, None]
-        return points
+        return self._applied(points)[0]
 
     def masks(self, points: Tensor) -> dict[str, Tensor]:
         """Whether each parameter that may be inactive is active (n,) at points (n, d), by name."""
+        return self._applied(points.detach())[1]
+
+    def _applied(self, points: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         active: dict[str, Tensor] = {}
-        if self._tests:
-            points = points.detach().clone()
+        points = points.clone() if self._tests else points
         for name, columns, comparisons in self._tests:
-            active[name] = torch.ones(len(points), dtype=torch.bool, device=points.device)
-            for parent, comparison in comparisons:
-                active[name] &= parent.holds(points[:, parent.columns], comparison)
+            each = [parent.holds(points[:, parent.columns], one) for parent, one in comparisons]
+            active[name] = torch.stack(each).all(0)
             points[:, columns] = points[:, columns] * active[name][:, None]
-        return active
+        return points, active
 
     @cached_property
     def _tests(self) -> list[tuple[str, list[int], list[tuple[EncodedParameter, Comparison]]]]:

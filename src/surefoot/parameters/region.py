@@ -30,13 +30,15 @@ _ENOUGH = 32
 
 @dataclass(frozen=True, eq=False)
 class Rules:
-    """The region of an encoding where its rules hold.
+    """The region of an encoding where its rules hold, or some of them.
 
     Args:
         encoding: The encoding.
+        chosen: Positions of the rules; None for all.
     """
 
     encoding: Encoding
+    chosen: tuple[int, ...] | None = None
 
     @property
     def rules(self) -> tuple[str, ...]:
@@ -45,46 +47,25 @@ class Rules:
 
     @property
     def examples(self) -> Tensor:
-        """Points (k, d) where all of them hold."""
-        return self.encoding.examples
+        """Points (k, d) where all of them hold; none where some were chosen."""
+        none = self.encoding.unrestricted.lower[None, :0]
+        return self.encoding.examples if self.chosen is None else none
 
     def margins(self, points: Tensor) -> Tensor:
         """Margins (n, r) of the rules at points (n, d)."""
-        return self.encoding.margins(points)
+        margins = self.encoding.margins(points)
+        return margins if self.chosen is None else margins[:, list(self.chosen)]
 
     def holds(self, points: Tensor) -> Tensor:
-        """Whether all of them hold (n,) at points (n, d)."""
-        return self.encoding.holds(points)
-
-    def on_boundary(self, point: Tensor, given: Collection[int] = ()) -> Tensor:
-        """Point (d,) on the boundaries that a point (d,) almost touches."""
-        return self.encoding.on_boundary(point, given)
-
-
-@dataclass(frozen=True, eq=False)
-class _Some:
-    """The region of some of the rules."""
-
-    encoding: Encoding
-    chosen: tuple[int, ...]
-
-    @property
-    def rules(self) -> tuple[str, ...]:
-        return tuple(self.encoding.rules[index].text for index in self.chosen)
-
-    @property
-    def examples(self) -> Tensor:
-        return self.encoding.unrestricted.lower[None, :0]
-
-    def margins(self, points: Tensor) -> Tensor:
-        return self.encoding.margins(points)[:, list(self.chosen)]
-
-    def holds(self, points: Tensor) -> Tensor:
+        """Whether the rules hold (n,) at points (n, d)."""
+        if self.chosen is None:
+            return self.encoding.holds(points)
         with torch.no_grad():
             return (self.margins(points) >= 0.0).all(-1)
 
     def on_boundary(self, point: Tensor, given: Collection[int] = ()) -> Tensor:
-        return point
+        """Point (d,) on the boundaries that a point (d,) almost touches."""
+        return point if self.chosen is not None else self.encoding.on_boundary(point, given)
 
 
 def examples_of(encoding: Encoding) -> Tensor:
@@ -115,7 +96,7 @@ def _satisfying(
     encoding: Encoding, chosen: Sequence[int], tried: Tensor, *, complete: bool
 ) -> Tensor:
     """Points (k, d) where some of the rules hold, of those tried or near them."""
-    region, box = _Some(encoding, tuple(chosen)), encoding.unrestricted
+    region, box = Rules(encoding, tuple(chosen)), encoding.unrestricted
     inside = tried[region.holds(tried)]
     if complete or len(inside) >= _ENOUGH:
         return inside

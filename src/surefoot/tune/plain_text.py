@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
+from typing import Any
 from urllib.parse import unquote, unquote_plus
 
 from surefoot.types import InvalidInput, NotReady, SurefootError
@@ -192,6 +194,11 @@ def shown_storage(value: object) -> str:
     if isinstance(value, list | dict):
         return "a list" if isinstance(value, list) else "a table"
     return shown(value)
+
+
+def finite_json(content: Any) -> Any:
+    """JSON values, with null for what is infinite or no number, which JSON has not."""
+    return json.loads(json.dumps(content), parse_constant=lambda _: None)
 
 
 def error_line(error: SurefootError) -> str:

@@ -13,7 +13,7 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from surefoot.integrations.optuna.common_space import LEAST
-from surefoot.integrations.optuna.discarded import trials_of
+from surefoot.integrations.optuna.endings import trials_of
 from surefoot.types import OBJECTIVE, InvalidInput, Measurement
 
 if TYPE_CHECKING:

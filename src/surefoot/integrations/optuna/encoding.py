@@ -36,7 +36,7 @@ class Encoding:
     @classmethod
     def of(cls, space: Mapping[str, BaseDistribution] | SearchSpace) -> Encoding | None:
         """Encoding of a search space, None if no parameter varies."""
-        space = SearchSpace.of(space).varying
+        space = SearchSpace.of(space)
         return cls(space, space.named.encoding) if space.parameters else None
 
     @property

@@ -17,7 +17,7 @@ from surefoot._internal.pareto import non_dominated
 from surefoot._internal.user_warnings import warn
 from surefoot.beliefs.belief import rows
 from surefoot.beliefs.constraints import CONFIDENT
-from surefoot.integrations.optuna.discarded import trials_of
+from surefoot.integrations.optuna.endings import trials_of
 from surefoot.integrations.optuna.front import Front, ParetoPoint
 from surefoot.integrations.optuna.objectives import column_names
 from surefoot.integrations.optuna.predictions import StudyRecommendation, unmeasured_text

@@ -22,9 +22,8 @@ from surefoot._internal.lock import Lock
 from surefoot._internal.user_warnings import warn
 from surefoot.integrations.optuna.attributes import ENVIRONMENT
 from surefoot.integrations.optuna.common_space import CommonSpace
-from surefoot.integrations.optuna.discarded import trials_of
 from surefoot.integrations.optuna.earlier_study import OlderStudy
-from surefoot.integrations.optuna.endings import write_failure, write_start
+from surefoot.integrations.optuna.endings import trials_of, write_failure, write_start
 from surefoot.integrations.optuna.modelling import Modelling
 from surefoot.integrations.optuna.objectives import column_names, of_objective
 from surefoot.integrations.optuna.reservation import MOVES, write_reservation

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
 from surefoot.integrations.optuna import ENVIRONMENT
-from surefoot.integrations.optuna.discarded import discard
+from surefoot.integrations.optuna.endings import discard
 from surefoot.tune.ask_tell.answers import Asked, Prediction, Status, Told
 from surefoot.tune.ask_tell.told_values import Given, result_of
 from surefoot.tune.comparison.named_settings import given_values, named_settings

@@ -15,6 +15,7 @@ from surefoot.tune.comparison.measured_limits import Letter, MeasuredLimit, meas
 from surefoot.tune.comparison.named_settings import NamedSetting
 from surefoot.tune.comparison.paired_test import Floats, PairedTest, paired_test, pairs_to_decide
 from surefoot.tune.measuring.measurement import Failure, Measurement
+from surefoot.tune.plain_text import finite_json
 from surefoot.types import Constraint
 
 Run = Measurement | Failure
@@ -134,7 +135,7 @@ class Comparison:
             for one in self.limits
         }
         found["further"] = {name: one.as_dict() for name, one in self.further.items()}
-        return _finite(found)
+        return finite_json(found)
 
     def _repr_html_(self) -> str:
         return as_html("Comparison", {"A": self.a, "B": self.b}, self.lines())
@@ -394,9 +395,3 @@ def _percent(values: PairValues, confidence: float) -> Difference | None:
 
 def _bound(value: float, unit: str = "") -> str:
     return f"{value:+.3g}{unit}" if math.isfinite(value) else "no bound"
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite(one) for key, one in value.items()}
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -267,7 +267,7 @@ class Contents(Section):
         """Parameters and given variables, with their conditions, special values and orders."""
         named = {**self.parameters, **self.scheme.given}.items()
         parameters = {name: one.parameter() for name, one in named}
-        return SearchSpace(parameters, {}, [one.rule for one in self.require])
+        return SearchSpace(parameters, [one.rule for one in self.require])
 
     def _checked_space(self) -> SearchSpace:
         try:
