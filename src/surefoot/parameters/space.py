@@ -24,6 +24,8 @@ from surefoot.parameters.parameter import (
 )
 from surefoot.types import InvalidInput
 
+# Modules that load torch are imported where they are used: a program that only declares a space
+# starts at once.
 if TYPE_CHECKING:
     from surefoot.parameters.encoding import Encoding
     from surefoot.spaces import Box

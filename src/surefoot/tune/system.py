@@ -180,7 +180,9 @@ def _lead_nowhere(descriptor: int) -> None:
 class StandardOutput:
     """The present `sys.stdout`, which goes nowhere once its terminal is closed.
 
-    But for writing, everything is its own.
+    But for writing, everything is its own. A write to such a terminal is an error, which comes
+    before the SIGHUP of its closing or, under `nohup` and in the background of a shell, without
+    one: the run goes on, or ends as it was told.
     """
 
     def write(self, text: str) -> int:

@@ -72,7 +72,7 @@ def without_discarded(trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
 
 
 def discard(study: Study, trial: FrozenTrial, why: str) -> None:
-    """Discard the measurement of a finished trial, which stays in the storage.
+    """Discard the measurement of a finished trial, which cannot be changed: another trial says so.
 
     Args:
         study: The study.

@@ -1,4 +1,4 @@
-"""The objective of a study file: a command or a function that measures a configuration."""
+"""The objective of a study file: a command or a function that measures; `setup` and `teardown`."""
 
 from __future__ import annotations
 

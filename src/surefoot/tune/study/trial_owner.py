@@ -1,4 +1,7 @@
-"""The process that owns a running trial, and whether it still exists to finish it."""
+"""The process that owns a running trial, and whether it still exists to finish it.
+
+Other machines see that by its heartbeats.
+"""
 
 from __future__ import annotations
 
