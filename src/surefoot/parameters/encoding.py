@@ -112,7 +112,7 @@ class Encoding:
 
     def decode(self, point: Tensor) -> dict[str, Any]:
         """Configuration nearest to a point (d,), of the parameters that are active in it."""
-        return self._decoded(point, _nearest)
+        return self._decoded(point, lambda parameter, encoded: parameter.decode(encoded))
 
     def configuration(self, point: Tensor) -> dict[str, Any]:
         """Configuration that is encoded as a point (d,), in short decimal numbers.
@@ -218,13 +218,12 @@ class Encoding:
 
     @cached_property
     def examples(self) -> Tensor:
-        """Points (k, d) of the space that satisfy the constraints, at least one."""
-        return examples_of(self)
+        """Points (k, d) of the space that satisfy the constraints, at least one.
 
-    def check_rules(self) -> None:
-        """Raise `InvalidConstraint` for constraints that cannot be read, or that none satisfies."""
-        if not len(self.examples):
-            raise InvalidConstraint(range(len(self.rules)), "no configuration satisfies all rules")
+        Raises:
+            InvalidConstraint: If one cannot be read, or no configuration satisfies all of them.
+        """
+        return examples_of(self)
 
     def margins(self, points: Tensor, tolerance: float | None = None) -> Tensor:
         """Margins (n, r) of the rules at points (n, d), for the values that they stand for."""
@@ -269,10 +268,6 @@ class Encoding:
             if self.space.is_active(name, params):
                 params[name] = value_of(parameter, point[parameter.columns])
         return {name: params[name] for name in self.space.parameters if name in params}
-
-
-def _nearest(parameter: EncodedParameter, encoded: Tensor) -> Any:
-    return parameter.decode(encoded)
 
 
 def _shortest(parameter: EncodedParameter, encoded: Tensor) -> Any:

@@ -94,7 +94,7 @@ class Space:
                 self._check_comparison(name, condition, comparison)
         self._check_conditions_together()
         if self.constraints:
-            self.encoding.check_rules()
+            _ = self.encoding.examples  # which refuses rules that exclude each other
 
     def __getstate__(self) -> dict[str, Any]:
         return {"parameters": self.parameters, "constraints": self.constraints}

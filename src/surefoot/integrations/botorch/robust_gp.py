@@ -288,7 +288,7 @@ class RobustGP(Model, GP, FantasizeMixin):
         parts = []
         for output in chosen:
             mean, covariance = _joint(self._law(output), points)
-            jitter = self._jitter(output)
+            jitter = _JITTER * float(self.fits[output].kernel.outputscale)
             noise: Any = jitter
             if isinstance(observation_noise, Tensor):
                 known = observation_noise[..., output].to(mean)
@@ -518,9 +518,6 @@ class RobustGP(Model, GP, FantasizeMixin):
         for further in self._further:
             law = further.on(law, output)
         return law
-
-    def _jitter(self, output: int) -> float:
-        return _JITTER * float(self.fits[output].kernel.outputscale)
 
     def _outcome_model(self, device: torch.device | str) -> OutcomeModel:
         bounds = ends(self._points) if self._own_bounds is None else self._own_bounds

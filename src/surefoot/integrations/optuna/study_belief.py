@@ -322,7 +322,7 @@ class StudyBelief:
     @property
     def assumed(self) -> str:
         """Description of the noise model."""
-        dof, is_log = self.belief.outcome.fitted.dof, self._is_log
+        dof, is_log = self.belief.outcome.fitted.dof, not self._units.is_affine
         compressed = not self.belief.outcome.transform.is_identity
         return (
             f"Student-t noise with {dof:g} degrees of freedom (fewer means heavier tails) and "
@@ -821,10 +821,6 @@ class StudyBelief:
     def _units(self) -> Chain:
         """Transformation from values of the study to rewards."""
         return self.belief.reported.units
-
-    @property
-    def _is_log(self) -> bool:
-        return not self._units.is_affine
 
     def _possible(self, ends: Ends, zero: float = 0.0) -> _Arrays:
         """A prediction (n,) and its interval by `of_measured_sign`, given the values."""

@@ -147,7 +147,7 @@ class StudyTracker:
         log: bool = False,
     ) -> None:
         self._sign = signs[0]
-        self._penalty = self._penalty_in(study.get_trials(deepcopy=False))
+        self._penalty = penalty_of(study.get_trials(deepcopy=False), self._sign)
         self._reader = TrialReader(encoding, optimizer, signs, environment, log, self._penalty)
         if not math.isnan(self._penalty):
             warn(
@@ -188,16 +188,13 @@ class StudyTracker:
         own = self.encoding.space
         same = (own.distributions, own.when) == (space.distributions, space.when)
         same = same and self.is_of(study) and self.agrees_with(trials)
-        return same and repr(self._penalty_in(trials)) == repr(self._penalty)
+        return same and repr(penalty_of(trials, self._sign)) == repr(self._penalty)
 
     def agrees_with(self, trials: Sequence[FrozenTrial]) -> bool:
         """Whether no trial that was read was discarded since."""
         unread = {number: one.trial.state for number, one in self._unread.items()}
         known = {number: one[0] for number, one in self._contents.items()} | unread
         return all(trials[number].state == state for number, state in known.items())
-
-    def _penalty_in(self, trials: Sequence[FrozenTrial]) -> float:
-        return penalty_of(trials, self._sign)
 
     def is_of(self, study: Study) -> bool:
         """Whether this tracks that study; after unpickling it is recognised by what it has read."""

@@ -408,7 +408,7 @@ def _of(opened: OpenedStudy) -> AskTell:
         opened.study_file.study.rounds,
         uuid.uuid4().hex[:12],
         worker="",
-        is_counted=_is_counted,
+        is_counted=lambda trial: is_asked(trial) or trial_owner.is_owned(trial),
         design=left_of_design,
     )
     return AskTell(trials)
@@ -441,10 +441,6 @@ def _with_error(one: Quantity) -> str:
 
 def _text(number: float) -> str:
     return repr(float(number)).removesuffix(".0")
-
-
-def _is_counted(trial: FrozenTrial) -> bool:
-    return is_asked(trial) or trial_owner.is_owned(trial)
 
 
 def _standing_for(trial: FrozenTrial, trials: Sequence[FrozenTrial]) -> FrozenTrial:
