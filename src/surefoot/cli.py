@@ -31,10 +31,9 @@ with extra("tune"):
     )
     from surefoot._commands.terminal import say as _say
     from surefoot.cli_words import GuessedWords
-    from surefoot.tune.plain_text import INTERRUPTED, INVALID, STOPPED
+    from surefoot.tune.plain_text import DISCARDED, INTERRUPTED, INVALID, STOPPED
     from surefoot.types import InvalidInput
 
-DISCARDED = 3  # exit code of a change that `judge` does not keep
 _NO_EXPERIMENTS = (
     "the experiments are a separate package: install surefoot-experiments first, in a checkout by "
     "pip install ./experiments"
@@ -472,7 +471,7 @@ def import_(
     """
     with study_errors():
         from surefoot.tune import import_table
-        from surefoot.tune.study.storage import is_storage
+        from surefoot.tune.study.stored_file import is_storage
         from surefoot.tune.study.study_import import import_study
 
         texts, is_study = given_texts(given), is_storage(table)

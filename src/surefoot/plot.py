@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from surefoot._internal import checks
 from surefoot._internal.extras import extra
 from surefoot.parameters import Choice
+from surefoot.tune.report.plotting import GRID
 from surefoot.tune.study.opened_study import OpenedStudy, open_study
 from surefoot.tune.study.state import StudyState
 from surefoot.tune.study.trial_attributes import trial_constraints
@@ -20,6 +20,7 @@ from surefoot.types import InvalidInput
 
 with extra("tune"):
     import plotly.graph_objects as go
+    from optuna.trial import FrozenTrial
     from optuna.visualization import plot_parallel_coordinate
 
     from surefoot.integrations.optuna import Front
@@ -31,12 +32,8 @@ with extra("tune"):
     from surefoot.tune.report.plotting import BLUE, add_markers
     from surefoot.tune.study.best_by_given import values_along
 
-if TYPE_CHECKING:
-    from optuna.trial import FrozenTrial
-
 __all__ = ["StudyFigures", "front", "study"]
 
-GRID = 41  # values along each axis of a surface
 FIGURES = {  # by name, why a study may have none
     **dict.fromkeys(("convergence", "measurements", "slices", "parallel", "tails", "effects"), ""),
     "limits": "nothing that [constraints] limit was measured",

@@ -24,7 +24,7 @@ from surefoot.cli import app
 from surefoot.tune.ask_tell.ask_tell import AskTell, NothingToAsk, initial_design, open_ask_tell
 from surefoot.tune.ask_tell.verbs import Verbs, serve_lines
 from surefoot.tune.running import run
-from surefoot.tune.study.trial_attributes import trial_others, trial_sem, trial_worker
+from surefoot.tune.study.trial_attributes import record_of, trial_worker
 from surefoot.tune.study.trials import StudyTrials
 from surefoot.types import InvalidInput, SurefootError
 
@@ -309,10 +309,10 @@ REFUSED = [
     ("[]", "expected {"),
     ('{"verb": "sing"}', "with one of ask, tell"),
     ('{"verb": ["ask"]}', "with one of ask, tell"),
-    ('{"verb": "ask", "n": 2}', "ask: got 'n', expected one of count"),
+    ('{"verb": "ask", "n": 2}', "ask: got an unexpected keyword argument 'n', expected count"),
     ('{"verb": "ask", "count": "2"}', "'2' configurations"),
     ('{"verb": "ask", "count": 1e9}', "configurations, expected 1 to 1000"),
-    ('{"verb": "tell", "value": 2}', "tell: got no 'id'"),
+    ('{"verb": "tell", "value": 2}', "tell: missing a required argument: 'id', expected id"),
     ('{"verb": "tell", "id": 0, "value": 2, "values": 3}', "expected numbers by name"),
     ('{"verb": "tell", "id": 0, "value": NaN}', "value: got nan"),
     ('{"verb": "forget", "ids": 0}', "expected a list of ids"),
@@ -478,7 +478,7 @@ def test_a_message_lists_some_of_many_ids(write):
     study = open_ask_tell(write(rounds=40, study=STUDY.replace("initial = 8", "initial = 40")))
     study.ask(40)
     for refused, error in [(study.ask, NothingToAsk), (lambda: study.tell(99, 1), InvalidInput)]:
-        with pytest.raises(error, match="0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 30 more"):
+        with pytest.raises(error, match=r"0, 1, 2, 3, 4, 5, \.\.\."):
             refused()
 
 
@@ -488,8 +488,8 @@ def test_numbers_are_told_with_their_errors(write):
     study.tell(0, "12.5 ± 0.5 ms", values={"p99": "0.018(1) s"})
     study.tell(1, "12.5 +- 0.5", values={"p99": 18})
     trials = study.opened.state().trials
-    assert [trial_sem(one) for one in trials[:2]] == [0.5, 0.5]
-    assert [trial_others(one)["p99"].sem for one in trials[:2]] == [1.0, 0.0]
+    assert [record_of(one)["sem"] for one in trials[:2]] == [0.5, 0.5]
+    assert [record_of(one)["sems"] for one in trials[:2]] == [{"p99": 1.0}, None]
     assert surefoot("tell", study.study_file.path, 0, "12.5±0.5", "p99=18±1")[0] == 0  # the same
     for told, message in [
         ({"value": "12.5 ± 0.5", "values": {"p99": "18 ± 2"}}, "has p99 18 ± 1 already"),
@@ -587,12 +587,28 @@ def test_agents_have_the_same_verbs(write):
 
 
 ARGUMENTS = [  # of a verb, with one that it does not take or without one that it needs
-    ("ask", {"n": 5}, "ask: got 'n', expected one of count, given"),
-    ("tell", {"id": 0, "value": 1.0, "stderr": 0.4}, "tell: got 'stderr', expected one of id, "),
-    ("tell", {"value": 1.0}, "tell: got no 'id'"),
-    ("predict", {"configurations": ["default"], "at": 1}, "predict: got 'at', expected one of"),
-    ("status", {"verbose": True}, "status: got 'verbose', expected none"),
-    ("forget", {"ids": [0], "all": True}, "forget: got 'all', expected one of ids"),
+    ("ask", {"n": 5}, "ask: got an unexpected keyword argument 'n', expected count, given"),
+    (
+        "tell",
+        {"id": 0, "value": 1.0, "stderr": 0.4},
+        "tell: got an unexpected keyword argument 'stderr', expected id",
+    ),
+    ("tell", {"value": 1.0}, "tell: missing a required argument: 'id', expected id"),
+    (
+        "predict",
+        {"configurations": ["default"], "at": 1},
+        "predict: got an unexpected keyword argument 'at', expected configurations",
+    ),
+    (
+        "status",
+        {"verbose": True},
+        "status: got an unexpected keyword argument 'verbose', expected none",
+    ),
+    (
+        "forget",
+        {"ids": [0], "all": True},
+        "forget: got an unexpected keyword argument 'all', expected ids",
+    ),
 ]
 
 

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import fields, replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -31,7 +32,7 @@ from surefoot.tune.comparison.compare import (
 from surefoot.tune.comparison.comparison import comparison_of
 from surefoot.tune.comparison.comparison_file import comparison_record, recorded_runs
 from surefoot.tune.comparison.named_settings import NamedSetting, first_setting, named_setting
-from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement
+from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement, recorded
 from surefoot.tune.measuring.quantity import Quantity
 from surefoot.tune.stopping import Stop
 from surefoot.tune.workers.worker_loop import tune
@@ -594,3 +595,32 @@ def test_runs_that_can_hardly_decide_are_said(write_study, runs, warned):
     _, out, err = cli(path, "--a", low, "--b", high, "--runs", runs, "--json")
     assert ("can hardly decide at 95 % confidence" in err) is warned
     assert (json.loads(out)["better"] is None) is warned
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        Measurement({VALUE: Quantity(2.0)}, 1.5),
+        Measurement(
+            {VALUE: Quantity(-2.0, 0.25, "ms"), "p99": Quantity(0.0, 0.5), "rss": Quantity(3.0)},
+            0.0,
+            {"load": 0.0},
+            worker="w",
+            ended_early=True,
+            samples=7,
+        ),
+        Failure("exit status 1", "a line", 0.25, blameless=True, worker="w"),
+        Failure("", "", 0.0),
+    ],
+)
+def test_a_record_is_read_as_it_was_written(result: Measurement | Failure) -> None:
+    assert recorded(json.loads(json.dumps(result.record))) == result
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"value": True}, {"sem": "1"}, {"samples": 1.0}, {"constraints": []}, {"ended early": 1}],
+)
+def test_a_record_of_something_else_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(TypeError):
+        recorded({"value": 1.0, "seconds": 1.0, **wrong})

@@ -14,7 +14,7 @@ from optuna.trial import create_trial
 from support.commands import surefoot
 from support.study_doubles import Scripted, trials_of
 from surefoot.integrations.optuna import SurefootSampler, belief
-from surefoot.integrations.optuna.discarded import discard
+from surefoot.integrations.optuna.endings import discard
 from surefoot.tune import StudyFile, open_study
 from surefoot.tune.ask_tell.ask_tell import AskTell, open_ask_tell
 from surefoot.tune.ask_tell.verbs import Verbs

@@ -23,7 +23,7 @@ from surefoot.tune.measuring.supervised_process import KeptProcesses, Tail
 from surefoot.tune.report.collect import collect
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study.opened_study import create_study, open_study
-from surefoot.tune.study.trial_attributes import ENDED_EARLY, RACE, trial_sem
+from surefoot.tune.study.trial_attributes import ENDED_EARLY, RACE, record_of
 from surefoot.tune.study.trials import LEAST_RACED, StudyTrials
 from surefoot.tune.workers.worker_loop import tune
 
@@ -159,7 +159,7 @@ def test_a_study_ends_runs_that_lose_and_keeps_their_samples(write_study):
     shown = collect(open_study(path).state()).trials
     assert [one.state for one in shown[LEAST_RACED:]] == ["ended early", "complete"]
     assert trials[LEAST_RACED].value == pytest.approx(10.0, abs=0.3)
-    assert trial_sem(trials[LEAST_RACED]) > 1.5 * trial_sem(trials[0])
+    assert record_of(trials[LEAST_RACED])["sem"] > 1.5 * record_of(trials[0])["sem"]
     assert "ended early" in result_of(trials[LEAST_RACED], study_trials.study_file)
 
 

@@ -17,8 +17,8 @@ from surefoot.tune import StudyFile, StudyFileError, open_study
 from surefoot.tune import run as run_study
 from surefoot.tune.definition.command_template import CommandTemplate
 from surefoot.tune.measuring.command_objective import CommandObjective
-from surefoot.tune.measuring.setup_commands import CommandFailed
-from surefoot.tune.measuring.supervised_process import PIPE, keep_until_end, left_behind
+from surefoot.tune.measuring.objective import CommandFailed
+from surefoot.tune.measuring.supervised_process import CHUNK, keep_until_end, left_behind
 from surefoot.tune.stopping import Stop
 
 pytestmark = pytest.mark.slow
@@ -121,7 +121,7 @@ def test_kept_processes_may_print_a_lot(tmp_path):
         pid = int((tmp_path / "yes.pid").read_text())
 
         end = time.monotonic() + 10
-        while written(pid) < 10 * PIPE:  # it is not blocked
+        while written(pid) < 160 * CHUNK:  # it is not blocked
             assert time.monotonic() < end
             time.sleep(0.05)
     assert not is_running(pid)

@@ -11,7 +11,8 @@ import pytest
 from pydantic import ValidationError
 
 from surefoot.tune.definition.contents import Contents
-from surefoot.tune.definition.explanation import LONGEST_MESSAGE, explained
+from surefoot.tune.definition.explanation import explained
+from surefoot.tune.plain_text import LONGEST_REASON
 
 STUDY = {"name": "a", "direction": "minimize", "rounds": 9}
 PARAMETERS = {
@@ -101,7 +102,7 @@ def test_a_value_of_a_wrong_type_is_said_in_the_words_of_the_file(scheme):
             said = (path, wrong, message)
             assert not OF_PYDANTIC.search(message), said
             assert re.search("expected|given beside|given together", message, re.IGNORECASE), said
-            assert len(message) <= LONGEST_MESSAGE, said
+            assert len(message) <= LONGEST_REASON, said
             known = {".".join(map(str, one)) for one in _places(raw)}
             where = message.partition(": ")[0]
             assert where in known or where.rpartition(".")[0] in {*known, ""}, said

@@ -10,7 +10,7 @@ from surefoot.tune import StudyFileError, open_study
 from surefoot.tune.measuring.measurement import Failure
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study import table_import, trial_rows
-from surefoot.tune.study.storage import is_storage
+from surefoot.tune.study.stored_file import is_storage
 from surefoot.tune.study.study_import import import_study
 from surefoot.tune.workers.worker_loop import tune
 from surefoot.types import InvalidInput
@@ -115,8 +115,8 @@ def test_all_differences_are_named(write_study):
 @pytest.mark.slow
 def test_an_import_says_how_far_it_is(write_study, tmp_path, monkeypatch):
     measured_study(write_study)
-    monkeypatch.setattr(table_import, "PAUSE", 0.0)
-    monkeypatch.setattr(trial_rows, "AT_ONCE", 2)
+    monkeypatch.setattr(table_import, "PATIENCE", 0.0)
+    monkeypatch.setattr(trial_rows, "ROWS_AT_ONCE", 2)
     said = []
     import_study(write_study(RENAMED), tmp_path / "hill.db", said.append)
     assert said == ["imported 2 of 5 trials", "imported 4 of 5 trials"]

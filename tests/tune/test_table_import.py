@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from support.commands import surefoot
 from support.study_doubles import Scripted, all_of, measurement, trials_of
 from surefoot.cli import app
-from surefoot.integrations.optuna.trial_conditions import conditions_of
+from surefoot.integrations.optuna.trial_reader import conditions_of
 from surefoot.parameters import Float, Int
 from surefoot.tune import StudyFile, export, import_table, open_study
 from surefoot.tune.comparison.named_settings import named_setting
@@ -369,7 +369,7 @@ def test_a_table_of_optuna(write_study, tmp_path):
 def test_trials_are_stored_at_once_as_optuna_stores_each(
     write_study, tmp_path, monkeypatch, storage
 ):
-    monkeypatch.setattr(trial_rows, "AT_ONCE", 2)
+    monkeypatch.setattr(trial_rows, "ROWS_AT_ONCE", 2)
     path = write_study(CHOICES, ("[objective]", f"{storage}\n[objective]"))
     file = table(
         tmp_path,

@@ -34,7 +34,7 @@ from surefoot.tune.plain_text import (
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study.location import StorageFailed
 from surefoot.tune.study.opened_study import create_study
-from surefoot.tune.study.storage import locate
+from surefoot.tune.study.stored_file import locate
 from surefoot.tune.workers.worker_loop import tune
 
 

@@ -12,7 +12,7 @@ from optuna.trial import TrialState, create_trial
 
 from surefoot import InvalidInput, NotReady
 from surefoot.tune.definition.study_file import StudyFile
-from surefoot.tune.study.storage import locate
+from surefoot.tune.study.stored_file import locate
 from surefoot.tune.study.study_lock import study_lock
 from surefoot_experiments.storms import hosts
 from surefoot_experiments.storms.servers import postgresql

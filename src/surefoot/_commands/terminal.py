@@ -6,6 +6,7 @@ import contextlib
 import json
 import math
 import re
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -16,7 +17,6 @@ from surefoot._internal.extras import extra
 with extra("tune"):
     import typer
 
-    from surefoot.tune.closed_terminal import forget_full_output
     from surefoot.tune.plain_text import (
         INTERRUPTED,
         STOPPED,
@@ -25,6 +25,7 @@ with extra("tune"):
         printable,
         shown,
     )
+    from surefoot.tune.system import forget_full_output
     from surefoot.types import SurefootError
 
 StudyArgument = Annotated[
@@ -66,9 +67,6 @@ def probability(help: str) -> Any:
     return typer.Option(parser=confidence, metavar="NUMBER", help=help)
 
 
-LARGE = 10**18  # an integer of databases
-
-
 def integer(least: int, most: int | None = None) -> Callable[[str | int], int]:
     """Read an integer in a range, from an option."""
     wanted = f"of at least {least}" if most is None else f"from {least} to {most}"
@@ -76,8 +74,8 @@ def integer(least: int, most: int | None = None) -> Callable[[str | int], int]:
     def read(text: str | int) -> int:  # a default is a number
         # Not by `int` alone, for which 1_0 is 10.
         number = int(text) if re.fullmatch("[-+]?[0-9]{1,4000}", str(text)) else least - 1
-        if number >= LARGE:
-            raise typer.BadParameter(f"got {shown(number)}, expected an integer below 10^18")
+        if number > sys.maxsize:
+            raise typer.BadParameter(f"got {shown(number)}, expected an integer below 2^63")
         if number < least or (most is not None and number > most):
             raise typer.BadParameter(f"got {text}, expected an integer {wanted}")
         return number

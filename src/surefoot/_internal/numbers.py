@@ -7,6 +7,8 @@ ROUNDING = 1e-9  # relative: by which equal values differ after long sums, stora
 TINY = 1e-300  # all but zero, with a finite logarithm and reciprocal
 NUMBERS_AT_ONCE = 2**20  # in one array, where a larger one is worked off in blocks: 8 MiB
 ROWS_AT_ONCE = 1024  # of such a block where rows are long
+SAMPLES = 1024  # values that stand for a distribution
+FEWEST = 3  # measurements that tell a pattern from chance
 NEW_SHARE = 0.01  # of many, that may be new before what follows from all is found again
 
 

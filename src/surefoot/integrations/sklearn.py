@@ -12,6 +12,7 @@ import torch
 
 from surefoot._internal import checks
 from surefoot._internal.extras import extra
+from surefoot._internal.numbers import FEWEST
 from surefoot._internal.user_warnings import warn
 from surefoot.algorithms import robust_ucb
 from surefoot.optimizer import Optimizer
@@ -25,8 +26,6 @@ with extra("sklearn"):
     from sklearn.utils import check_random_state
 
 __all__ = ["RobustSearchCV"]
-
-_FEWEST = 3  # candidates that tell what the folds have in common
 
 
 class RobustSearchCV(BaseSearchCV):
@@ -199,7 +198,7 @@ def _standard_error(scores: np.ndarray) -> float:  # (n, k)
     median deviation there, which a candidate that fails on one fold does not move.
     """
     known = scores[np.isfinite(scores).all(1)]
-    if len(known) < _FEWEST or scores.shape[1] < 2:
+    if len(known) < FEWEST or scores.shape[1] < 2:
         return 0.0
     deviations = known - known.mean(1, keepdims=True)
     rest = deviations[-1] - np.median(deviations, 0)

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 from decimal import Decimal
 
-_FEWEST_DIGITS = 12  # of a float, of which shorter ones are cases
+DIGITS = 12  # of a float that rounding errors leave alone
 _STEPS = 9  # neighbouring floats that are tried, at distances of 1 to 2^8
 
 
@@ -15,7 +15,7 @@ def value_on_grid(low: float, step: float, index: int) -> float:
 
 def floats_near(value: float) -> Iterator[float]:
     """Floats within rounding errors of a value, those of few digits first."""
-    for digits in range(_FEWEST_DIGITS, 18):
+    for digits in range(DIGITS, 18):
         yield float(f"{value:.{digits}g}")
     for power in range(_STEPS):
         for sign in (1.0, -1.0):

@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from surefoot._internal import checks
-from surefoot.parameters.boundary import on_boundary
 from surefoot.parameters.columns import Column, Labels
 from surefoot.parameters.conditions import Comparison
 from surefoot.parameters.decimal_grid import floats_near
@@ -23,7 +22,7 @@ from surefoot.parameters.encoded_parameters import (
     encoded_parameter,
 )
 from surefoot.parameters.parameter import Choice, InvalidConstraint
-from surefoot.parameters.region import Rules, examples_of
+from surefoot.parameters.region import Rules, examples_of, on_boundary
 from surefoot.parameters.rules import GRID, TOLD, Rule, explained, rule_of
 from surefoot.spaces import Box
 from surefoot.types import InvalidInput
@@ -113,7 +112,7 @@ class Encoding:
 
     def decode(self, point: Tensor) -> dict[str, Any]:
         """Configuration nearest to a point (d,), of the parameters that are active in it."""
-        return self._decoded(point, _nearest)
+        return self._decoded(point, lambda parameter, encoded: parameter.decode(encoded))
 
     def configuration(self, point: Tensor) -> dict[str, Any]:
         """Configuration that is encoded as a point (d,), in short decimal numbers.
@@ -219,13 +218,12 @@ class Encoding:
 
     @cached_property
     def examples(self) -> Tensor:
-        """Points (k, d) of the space that satisfy the constraints, at least one."""
-        return examples_of(self)
+        """Points (k, d) of the space that satisfy the constraints, at least one.
 
-    def check_rules(self) -> None:
-        """Raise `InvalidConstraint` for constraints that cannot be read, or that none satisfies."""
-        if not len(self.examples):
-            raise InvalidConstraint(range(len(self.rules)), "no configuration satisfies all rules")
+        Raises:
+            InvalidConstraint: If one cannot be read, or no configuration satisfies all of them.
+        """
+        return examples_of(self)
 
     def margins(self, points: Tensor, tolerance: float | None = None) -> Tensor:
         """Margins (n, r) of the rules at points (n, d), for the values that they stand for."""
@@ -272,10 +270,6 @@ class Encoding:
         return {name: params[name] for name in self.space.parameters if name in params}
 
 
-def _nearest(parameter: EncodedParameter, encoded: Tensor) -> Any:
-    return parameter.decode(encoded)
-
-
 def _shortest(parameter: EncodedParameter, encoded: Tensor) -> Any:
     """A value that is encoded as just these coordinates, in few digits; else the nearest one."""
     nearest = parameter.decode(encoded)
@@ -300,25 +294,20 @@ class Activity:
 
     def __call__(self, points: Tensor) -> Tensor:  # (n, d) -> (n, d)
         """The points (n, d), with 0 for inactive parameters."""
-        tests = self._tests
-        points = points.clone() if tests else points
-        for _, columns, comparisons in tests:
-            for parent, comparison in comparisons:
-                holds = parent.holds(points[:, parent.columns], comparison)
-                points[:, columns] = points[:, columns] * holds[:, None]
-        return points
+        return self._applied(points)[0]
 
     def masks(self, points: Tensor) -> dict[str, Tensor]:
         """Whether each parameter that may be inactive is active (n,) at points (n, d), by name."""
+        return self._applied(points.detach())[1]
+
+    def _applied(self, points: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         active: dict[str, Tensor] = {}
-        if self._tests:
-            points = points.detach().clone()
+        points = points.clone() if self._tests else points
         for name, columns, comparisons in self._tests:
-            active[name] = torch.ones(len(points), dtype=torch.bool, device=points.device)
-            for parent, comparison in comparisons:
-                active[name] &= parent.holds(points[:, parent.columns], comparison)
+            each = [parent.holds(points[:, parent.columns], one) for parent, one in comparisons]
+            active[name] = torch.stack(each).all(0)
             points[:, columns] = points[:, columns] * active[name][:, None]
-        return active
+        return points, active
 
     @cached_property
     def _tests(self) -> list[tuple[str, list[int], list[tuple[EncodedParameter, Comparison]]]]:

@@ -9,6 +9,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from surefoot._internal.numbers import TINY
+
 _TOKEN = re.compile(
     r"""(?P<text>'[^']*'|"[^"]*")"""
     r"""|(?P<number>\d[\w.]*)"""
@@ -18,7 +20,6 @@ _TOKEN = re.compile(
 )
 _NUMBER = re.compile(r"[\d_]+\.?[\d_]*([eE]\d*)?", re.ASCII)
 _MOST = 10_000  # characters
-_LARGEST = 10**300  # whole number; beyond it, infinity
 
 
 class Unreadable(ValueError):
@@ -55,7 +56,7 @@ class Words:
         value: Any = node.value if isinstance(node, ast.Constant) else None
         if type(value) not in (int, float):
             raise Unreadable(self.written(node))
-        return sign * (value if abs(value) < _LARGEST else math.inf)
+        return sign * (value if abs(value) < 1.0 / TINY else math.inf)
 
     def written(self, node: ast.AST) -> str:
         """A node as it may have been written."""

@@ -12,16 +12,12 @@ from numbers import Real
 from typing import Any, TypeAlias
 
 from surefoot._internal import checks
+from surefoot._internal.numbers import ROUNDING, TINY
 from surefoot.parameters.decimal_grid import value_on_grid
 from surefoot.types import InvalidInput
 
 TOO_FINE = "expected steps that float64 can tell apart: narrow the range, or pass a float"
 MOST_VALUES = 4096  # apart from one another: each is a coordinate of the model
-NEAR = 1e-8  # of a step, within which a number is on the grid
-
-
-NARROWEST = 1e-300
-"""Width of a range, below which float64 loses digits."""
 
 
 class InvalidParameter(InvalidInput):
@@ -364,7 +360,7 @@ def _check_range(number: Number) -> None:
             "high - low below 1.8e308: narrow the range",
         )
     ends = [math.log(end) if number.log else float(end) for end in (low, high)]
-    if ends[0] == ends[1] or high - low < NARROWEST:
+    if ends[0] == ends[1] or high - low < TINY:
         raise InvalidParameter(
             "",
             "high",
@@ -407,7 +403,7 @@ def contains(number: Any, value: Any) -> bool:
 def is_on_grid(value: float, low: float, step: float | None) -> bool:
     """Whether a value is a whole number of steps above `low`; true without a step."""
     steps = 0.0 if step is None else (value - low) / step
-    return abs(steps - round(steps)) <= NEAR * max(1.0, abs(steps))
+    return abs(steps - round(steps)) <= ROUNDING * max(1.0, abs(steps))
 
 
 def described(number: Any, whole: bool) -> str:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
-from surefoot.parameters.parameter import InvalidConstraint
+from surefoot._internal.numbers import ROUNDING
+from surefoot.parameters.decimal_grid import floats_near
+from surefoot.parameters.parameter import Float, InvalidConstraint
 from surefoot.spaces.every_point import every_point
 from surefoot.spaces.regions import project
 
@@ -16,23 +20,25 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from surefoot.parameters.encoding import Encoding
+    from surefoot.parameters.rules import Rule
 
-_MOST = 2**14  # combinations of a finite space that are tried, all of them
-_TRIED = 4096  # points of any other
-_PROJECTED = 512  # of them, those nearest to the region
+
+_TRIED = 2**14  # combinations of a finite space, all of them, or points of any other
+_KEPT = 512  # of them, or those nearest to the region
 _ENOUGH = 32
-_KEPT = 512
 
 
 @dataclass(frozen=True, eq=False)
 class Rules:
-    """The region of an encoding where its rules hold.
+    """The region of an encoding where its rules hold, or some of them.
 
     Args:
         encoding: The encoding.
+        chosen: Positions of the rules; None for all.
     """
 
     encoding: Encoding
+    chosen: tuple[int, ...] | None = None
 
     @property
     def rules(self) -> tuple[str, ...]:
@@ -41,46 +47,25 @@ class Rules:
 
     @property
     def examples(self) -> Tensor:
-        """Points (k, d) where all of them hold."""
-        return self.encoding.examples
+        """Points (k, d) where all of them hold; none where some were chosen."""
+        none = self.encoding.unrestricted.lower[None, :0]
+        return self.encoding.examples if self.chosen is None else none
 
     def margins(self, points: Tensor) -> Tensor:
         """Margins (n, r) of the rules at points (n, d)."""
-        return self.encoding.margins(points)
+        margins = self.encoding.margins(points)
+        return margins if self.chosen is None else margins[:, list(self.chosen)]
 
     def holds(self, points: Tensor) -> Tensor:
-        """Whether all of them hold (n,) at points (n, d)."""
-        return self.encoding.holds(points)
-
-    def on_boundary(self, point: Tensor, given: Collection[int] = ()) -> Tensor:
-        """Point (d,) on the boundaries that a point (d,) almost touches."""
-        return self.encoding.on_boundary(point, given)
-
-
-@dataclass(frozen=True, eq=False)
-class _Some:
-    """The region of some of the rules."""
-
-    encoding: Encoding
-    chosen: tuple[int, ...]
-
-    @property
-    def rules(self) -> tuple[str, ...]:
-        return tuple(self.encoding.rules[index].text for index in self.chosen)
-
-    @property
-    def examples(self) -> Tensor:
-        return self.encoding.unrestricted.lower[None, :0]
-
-    def margins(self, points: Tensor) -> Tensor:
-        return self.encoding.margins(points)[:, list(self.chosen)]
-
-    def holds(self, points: Tensor) -> Tensor:
+        """Whether the rules hold (n,) at points (n, d)."""
+        if self.chosen is None:
+            return self.encoding.holds(points)
         with torch.no_grad():
             return (self.margins(points) >= 0.0).all(-1)
 
     def on_boundary(self, point: Tensor, given: Collection[int] = ()) -> Tensor:
-        return point
+        """Point (d,) on the boundaries that a point (d,) almost touches."""
+        return point if self.chosen is not None else self.encoding.on_boundary(point, given)
 
 
 def examples_of(encoding: Encoding) -> Tensor:
@@ -94,7 +79,7 @@ def examples_of(encoding: Encoding) -> Tensor:
             that exclude each other.
     """
     box = encoding.unrestricted
-    every = every_point(box, _MOST)
+    every = every_point(box, _TRIED)
     tried = box.sample(_TRIED, torch.Generator().manual_seed(0)) if every is None else every
     chosen = tuple(range(len(encoding.rules)))
     found = _satisfying(encoding, chosen, tried, complete=every is not None)
@@ -111,14 +96,14 @@ def _satisfying(
     encoding: Encoding, chosen: Sequence[int], tried: Tensor, *, complete: bool
 ) -> Tensor:
     """Points (k, d) where some of the rules hold, of those tried or near them."""
-    region, box = _Some(encoding, tuple(chosen)), encoding.unrestricted
+    region, box = Rules(encoding, tuple(chosen)), encoding.unrestricted
     inside = tried[region.holds(tried)]
     if complete or len(inside) >= _ENOUGH:
         return inside
     with torch.no_grad():
         worst = region.margins(tried).amin(-1)
-    nearest = tried[worst.argsort(descending=True)[:_PROJECTED]]
-    spread = tried[:_PROJECTED]
+    nearest = tried[worst.argsort(descending=True)[:_KEPT]]
+    spread = tried[:_KEPT]
     moved, right = project(torch.cat([nearest, spread]), region, box.lower, box.span, box.snap)
     return torch.cat([inside, moved[right]])
 
@@ -140,3 +125,84 @@ def _why(encoding: Encoding, chosen: Sequence[int], *, complete: bool) -> str:
     return (
         f"no configuration was found that satisfies {which}; widen the ranges or relax a rule{hint}"
     )
+
+
+_NEAR = 1e-5  # of the range of a parameter: a search stops that close to a boundary
+
+
+def on_boundary(encoding: Encoding, point: Tensor, given: Collection[int]) -> Tensor:
+    """Point (d,) on the boundaries of rules that a point (d,) almost touches.
+
+    A search stops before a boundary by more than its rounding errors, at 3.999999998996 for
+    `a <= 4`. For each such rule a continuous parameter moves to the last value, as it is shown, for
+    which all rules hold. Where there is none, such as for `a < 4`, the point stays.
+
+    Args:
+        encoding: The encoding.
+        point: The point.
+        given: Coordinates that do not move.
+    """
+    found = point.cpu()[: encoding.unrestricted.dimension]
+    params = encoding.configuration(found)
+    free = [
+        name
+        for name, value in params.items()
+        if isinstance(one := encoding.space.parameters[name], Float)
+        and one.step is None
+        and one.low < value < one.high
+        and value not in one.special
+        and not {*given} & {*encoding.parameters[name].columns}
+    ]
+    # Those with the fewest parameters to move come first.
+    for index in sorted(range(len(encoding.rules)), key=lambda at: len(encoding.rules[at].names)):
+        moved = _moved(encoding, encoding.rules[index], params, free)
+        if moved is None:
+            continue
+        name, value = moved
+        tried = [encoding.encode(params | {name: near}) for near in floats_near(value)]
+        points = torch.stack([found, *(one for one in tried if one is not None)])
+        shown = [encoding.configuration(one) for one in points]
+        margins = encoding.margins_of(shown, tolerance=0.0)
+        least = margins[0].clamp_max(0.0)  # of a grid, whose values add up to a bit more
+        right = (margins >= least).all(-1) & (margins[:, index] >= 0.0) & encoding.holds(points)
+        right &= torch.tensor([one.keys() == params.keys() for one in shown])  # the same active
+        if bool(right.any()):
+            best = int(torch.where(right, margins[:, index], math.inf).argmin())
+            found, params = points[best], shown[best]
+            free.remove(name)
+    return torch.cat([found.to(point), point[len(found) :]])
+
+
+def _moved(
+    encoding: Encoding, rule: Rule, params: Mapping[str, Any], free: Sequence[str]
+) -> tuple[str, float] | None:
+    """The parameter that contributes most to a rule, and its value on a boundary, if that is close.
+
+    So a floating-point number more or less of the parameter is about one more or less of the rule.
+    """
+    columns, active = encoding.columns_of([params])
+    values = {name: columns[name].requires_grad_() for name in rule.names if name in free}  # type: ignore[union-attr]
+    with torch.enable_grad():
+        margin = rule.margins(columns, active, 0.0)
+    if not values or not margin.requires_grad or not bool(margin.isfinite()):
+        return None
+    slopes = torch.autograd.grad(margin.sum(), [*values.values()], allow_unused=True)
+    found = [
+        (abs(params[name] * float(slope)), name, params[name] - float(margin.detach() / slope))
+        for name, slope in zip(values, slopes, strict=True)
+        if slope is not None and float(slope) != 0.0
+    ]
+    near = [
+        each
+        for each in found
+        if abs(each[2] - params[each[1]]) <= _reach(encoding, each[1], params[each[1]])
+    ]
+    return max(near)[1:] if near else None
+
+
+def _reach(encoding: Encoding, name: str, value: float) -> float:
+    """How far a number may move: as little of its range as of itself."""
+    number = encoding.space.parameters[name]
+    low, high = float(number.low), float(number.high)  # type: ignore[union-attr]
+    extent = value * math.log(high / low) if number.log else high - low  # type: ignore[union-attr]
+    return min(_NEAR * extent, max(_NEAR * abs(value), ROUNDING * extent))

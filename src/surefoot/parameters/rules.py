@@ -19,15 +19,16 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from surefoot._internal import checks
+from surefoot._internal.numbers import LAST_DIGITS, ROUNDING
 from surefoot.parameters.columns import Column, Columns, Labels
 from surefoot.parameters.conditions import SIGNS
 from surefoot.parameters.grammar import Unreadable, Words, read
 from surefoot.parameters.parameter import Choice, Parameter
 
 EXPECTED = "a rule such as `a + b <= 10` or `kind != 'fast' or threads >= 4`"
-SEARCHED = -1e-12  # tolerance of continuous values, relative to what is compared: on the safe side
-GRID = 1e-12  # of values on grids, by which 0.1 + 0.2 <= 0.3 holds
-TOLD = 1e-9  # of values that are told, which may have been printed
+SEARCHED = -LAST_DIGITS  # relative tolerance of continuous values: on the safe side
+GRID = LAST_DIGITS  # of values on grids, by which 0.1 + 0.2 <= 0.3 holds
+TOLD = ROUNDING  # of values that are told, which may have been printed
 
 _RESERVED = ("and", "or", "not", "in")
 _TINY = torch.finfo(torch.float64).tiny

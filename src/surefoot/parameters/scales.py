@@ -11,14 +11,11 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from surefoot.parameters.parameter import Choice, Float, Int, Number, is_number
+from surefoot._internal.numbers import ROUNDING
+from surefoot.parameters.decimal_grid import DIGITS
+from surefoot.parameters.parameter import MOST_VALUES, Choice, Float, Int, Number, is_number
 
 _MAX_LEVELS = 64  # a finer grid is treated as continuous, then rounded
-_TABLE = 4096  # values of a grid that are listed
-_DIGITS = 12  # of an optional number
-_EXACT = 15  # digits of a logarithmic number
-_ROUNDING = 1e-8  # of a step, within which a float is on the grid
-_LEAST_SHIFT = 1e-9  # of the scale, from a special value on it
 
 
 class Scale(Protocol):
@@ -62,7 +59,7 @@ class NumberScale:
         internal = float(value)
         if isinstance(number, Float) and number.step is not None:
             nearest = number.nth(number.index(internal))
-            if abs(internal - nearest) <= _ROUNDING * number.step:
+            if abs(internal - nearest) <= ROUNDING * number.step:
                 internal = nearest  # one place for 0.6 and 0.6000000000000001
         return self._to_unit(internal)
 
@@ -78,7 +75,7 @@ class NumberScale:
             value: float = low if unit <= 0.0 else high  # without the rounding of the logarithm
         elif self.number.log:
             value = math.exp(math.log(low) + unit * (math.log(high) - math.log(low)))
-            value = float(f"{value:.{_EXACT}g}")  # 100.0, not 100.00000000000004
+            value = float(f"{value:.15g}")  # 100.0, not 100.00000000000004
         else:
             value = low + unit * (high - low)
         if self.number.step is not None:
@@ -87,7 +84,7 @@ class NumberScale:
 
     def value_near(self, unit: float, special: Sequence[float]) -> Any:
         value = self._without_rounding_error(self.value_at(unit))
-        shift = _LEAST_SHIFT if unit < 0.5 else -_LEAST_SHIFT
+        shift = ROUNDING if unit < 0.5 else -ROUNDING
         # Special values are apart from the scale, so that another one is taken, further inwards.
         while value in special and abs(shift) < 1.0:
             value, shift = self.value_at(unit + shift), 2.0 * shift
@@ -97,7 +94,7 @@ class NumberScale:
         """An integer as it is, a float to the digits that rounding leaves alone."""
         if isinstance(value, int):
             return value
-        return min(max(float(f"{value:.{_DIGITS}g}"), self.number.low), self.number.high)
+        return min(max(float(f"{value:.{DIGITS}g}"), self.number.low), self.number.high)
 
     def numbers_at(self, unit: Tensor) -> Tensor:
         number = self.number
@@ -124,7 +121,7 @@ class NumberScale:
     @cached_property
     def _table(self) -> Tensor:
         """All values of a grid (m,), none if they are too many."""
-        number = self.number.levels if self.number.levels <= _TABLE else 0
+        number = self.number.levels if self.number.levels <= MOST_VALUES else 0
         return torch.tensor([self.number.nth(i) for i in range(number)], dtype=torch.float64)
 
 

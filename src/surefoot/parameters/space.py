@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from surefoot._internal import checks
 from surefoot.parameters.conditions import ORDERED, Comparison, Condition
+from surefoot.parameters.decimal_grid import value_on_grid
 from surefoot.parameters.parameter import (
     Choice,
     Float,
@@ -20,7 +22,6 @@ from surefoot.parameters.parameter import (
     is_number,
     is_same,
 )
-from surefoot.parameters.satisfiable import is_satisfiable
 from surefoot.types import InvalidInput
 
 # Modules that load torch are imported where they are used: a program that only declares a space
@@ -28,6 +29,7 @@ from surefoot.types import InvalidInput
 if TYPE_CHECKING:
     from surefoot.parameters.encoding import Encoding
     from surefoot.spaces import Box
+
 
 ParameterConstraint: TypeAlias = str | Callable[[Mapping[str, Any]], Any]
 """A rule that configurations must satisfy: an expression, or a function of columns."""
@@ -92,7 +94,7 @@ class Space:
                 self._check_comparison(name, condition, comparison)
         self._check_conditions_together()
         if self.constraints:
-            self.encoding.check_rules()
+            _ = self.encoding.examples  # which refuses rules that exclude each other
 
     def __getstate__(self) -> dict[str, Any]:
         return {"parameters": self.parameters, "constraints": self.constraints}
@@ -352,3 +354,34 @@ def _mismatch_of_number(one: Comparison, number: Number) -> str:
     if one.operator in ORDERED and not any(map(one.holds, (low, high, *number.special))):
         return f"which holds for no {one.name} from {low} to {high}"
     return ""
+
+
+def is_satisfiable(comparisons: Sequence[Comparison], parameter: Parameter) -> bool:
+    """Whether some value of a parameter fulfils all comparisons.
+
+    Args:
+        comparisons: Comparisons of the parameter with constants of its kind.
+        parameter: The parameter.
+    """
+    constants = [constant for one in comparisons for constant in one.values]
+    if isinstance(parameter, Choice):
+        values: Sequence[Any] = parameter.choices
+    else:
+        # Values that fulfil all comparisons form intervals, each of which begins at the lowest
+        # value, at a constant or next to one.
+        near = [value for constant in constants for value in _near(constant, parameter)]
+        low, high = parameter.low, parameter.high
+        values = [*parameter.special, low, *(value for value in near if low <= value <= high)]
+    return any(all(one.holds(value) for one in comparisons) for value in values)
+
+
+def _near(constant: float, number: Number) -> Iterator[float]:
+    """A constant and its neighbours among the values of a number, which may be beyond its ends."""
+    low, high, step = number.low, number.high, number.step
+    if step is None:
+        yield constant
+        yield math.nextafter(constant, math.inf)
+        return
+    first = math.floor((min(max(constant, low), high) - low) // step)
+    for index in range(first - 1, first + 3):
+        yield low + index * step if isinstance(number, Int) else value_on_grid(low, step, index)

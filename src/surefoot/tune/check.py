@@ -28,15 +28,13 @@ from surefoot.tune.measuring.measurement import (
     in_study_units,
     positive,
 )
-from surefoot.tune.measuring.objective import usable_objective
-from surefoot.tune.measuring.setup_commands import set_up
-from surefoot.tune.plain_text import printable
+from surefoot.tune.measuring.objective import set_up, usable_objective
+from surefoot.tune.plain_text import LISTED, printable
 from surefoot.tune.stopping import Stop, stop_on_signals
 from surefoot.tune.study.opened_study import check_study, default_sampler
 from surefoot.tune.study.schedule import without_effect
 from surefoot.tune.study.trials import suggest_all
 
-_OUTPUT_LINES = 10
 STOPPING = "Stopping when the measurement has ended; Ctrl-C again stops at once."
 
 
@@ -64,7 +62,7 @@ class Checked:
         given = ", ".join(f"{name}={value}" for name, value in self.setting.params.items())
         under = ", ".join(f"{name}={value}" for name, value in self.environment.items())
         if isinstance(result, Failure):
-            output = printable(result.output).strip().splitlines()[-_OUTPUT_LINES:]
+            output = printable(result.output).strip().splitlines()[-LISTED:]
             found = [f"no measurement: {printable(result.reason)}"]
             found += ["the end of the output:", *(f"  | {line}" for line in output)] * bool(output)
         else:

@@ -21,7 +21,6 @@ from rich.text import Text
 
 from surefoot.integrations.optuna.predictions import unmeasured_text
 from surefoot.integrations.optuna.search_space import ExhaustedSpace
-from surefoot.tune.closed_terminal import StandardOutput
 from surefoot.tune.definition.constraint_text import beyond_text, probability_text
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.estimate_text import Units, measured_text, setting_text
@@ -31,7 +30,7 @@ from surefoot.tune.stopping import Stop
 from surefoot.tune.study.failures import explained_failure
 from surefoot.tune.study.findings import Findings, exhausted_note
 from surefoot.tune.study.front_text import front_words
-from surefoot.tune.study.model_checks import contradictions
+from surefoot.tune.study.model_checks import LEAST_TRIALS, contradictions
 from surefoot.tune.study.schedule import Schedule
 from surefoot.tune.study.state import StudyState
 from surefoot.tune.study.trial_attributes import (
@@ -43,10 +42,9 @@ from surefoot.tune.study.trial_attributes import (
     trial_environment,
 )
 from surefoot.tune.study.trials import StudyTrials
+from surefoot.tune.system import StandardOutput
 
 NOT_FEASIBLE = "no feasible configuration yet"
-MEASURED = 12  # largest initial design: the first fits call almost any value an outlier
-COMPARED = 10  # measurements, after each of which models are compared: it takes as long as a fit
 
 
 def console_of(quiet: bool) -> Console:
@@ -146,7 +144,7 @@ class Progress:
     @property
     def outliers(self) -> int | None:
         """Number of outliers, None before there are enough measurements to tell them."""
-        if self.findings is None or self.findings.measured < MEASURED:
+        if self.findings is None or self.findings.measured < LEAST_TRIALS:
             return None
         return int(self.findings.state.belief.outliers.sum())
 
@@ -155,7 +153,7 @@ class Progress:
         if findings.recommended is None:
             return
         state, earlier = findings.state, self._trials.opened.recommended
-        compared = findings.measured % COMPARED == 0
+        compared = findings.measured % LEAST_TRIALS == 0  # which takes as long as a fit
         doubts = contradictions(state, earlier, compared=compared)
         self.findings, earlier[findings.measured] = findings, state.recommendation
         end = Schedule(state, self._trials.rounds).end

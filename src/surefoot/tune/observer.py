@@ -14,13 +14,10 @@ from optuna.trial import FrozenTrial, TrialState
 
 from surefoot._internal.user_warnings import warn
 from surefoot.tune.output_file import WriteFailed, append_line, check_output
-from surefoot.tune.study.storage import is_storage
+from surefoot.tune.plain_text import LONGEST_INPUT
 from surefoot.tune.study.trial_attributes import is_interrupted, record_of
 from surefoot.tune.study.trials import StudyTrials
 from surefoot.types import InvalidInput
-
-_MOST = 1 << 20  # characters of the first line
-_SIDES = "-journal", "-wal", "-shm", ".lock"  # of files that belong to a storage
 
 
 def _nothing(*_: object) -> None:
@@ -93,7 +90,7 @@ def event_log(trials: StudyTrials, path: Path | None) -> Iterator[Observer]:
         path: The file, which is created if it does not exist; None for no log.
 
     Raises:
-        InvalidInput: If it has something else, or belongs to a storage.
+        InvalidInput: If it has something else.
         WriteFailed: If it cannot be written.
     """
     if path is None:
@@ -127,22 +124,21 @@ def event_log(trials: StudyTrials, path: Path | None) -> Iterator[Observer]:
 
 
 def check_log(path: Path) -> None:
-    """Raise `InvalidInput` where a file has something else than events, or belongs to a storage."""
+    """Raise `InvalidInput` where a file has something else than events."""
     check_output(path)
     try:
         with path.open("rb") as file:
-            first = file.readline(_MOST).decode()
+            first = file.readline(LONGEST_INPUT).decode()
         is_log = not first or "event" in json.loads(first)
     except FileNotFoundError:
-        is_log = not any(is_storage(path.with_name(path.name.removesuffix(end))) for end in _SIDES)
+        return
     except OSError as error:
         raise InvalidInput(f"{path}: cannot be read: {error.strerror or error}") from None
     except (ValueError, TypeError):
         is_log = False
     if not is_log:
         raise InvalidInput(
-            f"{path}: has something else than events, or belongs to a storage; expected a log of "
-            "events, or the name of a new file"
+            f"{path}: has something else, expected a log of events, or the name of a new file"
         )
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
+from typing import Any
 from urllib.parse import unquote, unquote_plus
 
 from surefoot.types import InvalidInput, NotReady, SurefootError
@@ -43,8 +45,11 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
 SHOWN = 100  # characters of a value in an error message
 LISTED = 6  # values in a message
 _SURROGATES = re.compile(r"[\ud800-\udfff]")
-LONGEST_LINE = 2000  # characters of a message
-STOPPED, INVALID, INTERRUPTED = 1, 2, 130
+LONGEST_LINE = 2000  # characters of a message, and of a failed run's output
+LONGEST_REASON = 500
+LONGEST_NAME = 200  # characters; a file system allows 255 bytes, and SQLite adds to the name
+LONGEST_INPUT = 1_000_000  # characters or bytes of a line that is read
+STOPPED, INVALID, DISCARDED, INTERRUPTED = 1, 2, 3, 130  # exit codes; `judge` discards a change
 
 
 def secrets_of(url: object) -> tuple[str, ...]:
@@ -149,9 +154,10 @@ def escaped(text: str) -> str:
     return _CONTROL.sub(escape, storable(text.replace("\r\n", "\n")))
 
 
-def shortened(text: str) -> str:
-    """The text, without its middle if it is too long for a message."""
-    return text if len(text) <= SHOWN else f"{text[: SHOWN - 43]}...{text[-40:]}"
+def shortened(text: str, most: int = SHOWN) -> str:
+    """The text, without its middle if it is too long."""
+    half = (most - 3) // 2
+    return text if len(text) <= most else f"{text[:half]}...{text[-half:]}"
 
 
 def listed(values: Iterable[object]) -> str:
@@ -190,14 +196,14 @@ def shown_storage(value: object) -> str:
     return shown(value)
 
 
+def finite_json(content: Any) -> Any:
+    """JSON values, with null for what is infinite or no number, which JSON has not."""
+    return json.loads(json.dumps(content), parse_constant=lambda _: None)
+
+
 def error_line(error: SurefootError) -> str:
     """The message in one line, without passwords; of a very long one the beginning and the end."""
-    line = printable(without_passwords(" ".join(str(error).split())))
-    return (
-        line
-        if len(line) <= LONGEST_LINE
-        else f"{line[: LONGEST_LINE // 2]} ... {line[-LONGEST_LINE // 2 :]}"
-    )
+    return shortened(printable(without_passwords(" ".join(str(error).split()))), LONGEST_LINE)
 
 
 def exit_code(error: SurefootError) -> int:

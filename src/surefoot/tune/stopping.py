@@ -12,10 +12,9 @@ import time
 from collections.abc import Callable, Iterator
 from types import FrameType
 
-from surefoot.tune.closed_terminal import forget_closed_terminal
+from surefoot.tune.system import PATIENCE, forget_closed_terminal
 
 _STORAGES = ("sqlalchemy.", "optuna.storages.")
-PATIENCE = 10.0  # seconds for a transaction of the storage to end before the process does
 _GIVEN_UP = (
     b"ended without an answer of the storage; what was recorded before is safe, and the same "
     b"command resumes the study\n"

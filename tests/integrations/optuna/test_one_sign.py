@@ -57,6 +57,15 @@ def test_nothing_is_less_by_more_than_all_of_it():
         assert -level <= lower <= middle <= upper
 
 
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+@pytest.mark.parametrize("is_further", [False, True])
+def test_nothing_is_minus_zero(direction, is_further):
+    belief = belief_of(STEP, direction, 1.0 if is_further else None)
+    ends = [*belief.difference(LINE[3], LINE[3]), *np.ravel(belief.predict(LINE))]
+    assert ends.count(0.0) > 2
+    assert not any(np.signbit(ends))
+
+
 def test_an_interval_that_contradicts_the_sign_stays():
     belief = belief_of({x: 10.0 * x + 0.5 for x in np.linspace(0.3, 1.0, 12)}, "minimize")
     middle, lower, upper = (float(end[0]) for end in belief.predict([{"x": 0.0}]))

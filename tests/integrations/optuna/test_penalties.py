@@ -11,7 +11,7 @@ from optuna.distributions import FloatDistribution
 from optuna.trial import create_trial
 
 from surefoot.integrations.optuna import SurefootSampler
-from surefoot.integrations.optuna.penalties import penalty_of
+from surefoot.integrations.optuna.objectives import penalty_of
 
 LINE = {"x": FloatDistribution(0.0, 1.0)}
 GOOD = [0.5, 0.61, 0.83, 1.9, 0.55]

@@ -23,7 +23,7 @@ from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.study.confirm_stage import confirm_runs
 from surefoot.tune.study.opened_study import OpenedStudy, default_sampler
 from surefoot.tune.study.schedule import Schedule
-from surefoot.tune.study.storage import locate
+from surefoot.tune.study.stored_file import locate
 from surefoot_experiments.benchmarks.recommendation_coverage import drawn_function
 from surefoot_experiments.harness.tables import TableOutput, benchmark, markdown, ran_on
 from surefoot_experiments.harness.trial import Case, Rows, Scale, Tables, Trial

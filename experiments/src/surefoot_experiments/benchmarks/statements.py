@@ -21,7 +21,7 @@ from surefoot.tune import StudyFile
 from surefoot.tune.study.confirm_stage import CONFIRM, ConfirmStage, confirm_runs
 from surefoot.tune.study.findings import Findings
 from surefoot.tune.study.opened_study import OpenedStudy, default_sampler
-from surefoot.tune.study.storage import locate
+from surefoot.tune.study.stored_file import locate
 from surefoot_experiments.benchmarks.confirming import System, measured, searched
 from surefoot_experiments.harness.tables import TableOutput, benchmark, markdown, ran_on
 from surefoot_experiments.harness.trial import Case, Rows, Scale, Tables, Trial

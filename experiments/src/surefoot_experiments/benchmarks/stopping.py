@@ -10,8 +10,8 @@ import optuna
 import pandas as pd
 import torch
 
+from surefoot._internal.numbers import FEWEST
 from surefoot.integrations.optuna import SurefootSampler
-from surefoot.tune.study.confirm_stage import LEAST_RUNS
 from surefoot.tune.study.early_stop import EVERY, IN_A_ROW, ROUNDS_PER_PARAMETER, first_check
 from surefoot_experiments.benchmarks.stopping_functions import BEST, FUNCTIONS
 from surefoot_experiments.harness.tables import TableOutput, benchmark, markdown, ran_on
@@ -85,7 +85,7 @@ def run(trial: Trial) -> Rows:
 
 def measurements(after: int) -> int:
     """Measurements of a study whose search stops after so many, with its confirm stage."""
-    return after + max(LEAST_RUNS, int(SHARE / (1.0 - SHARE) * after))
+    return after + max(FEWEST, int(SHARE / (1.0 - SHARE) * after))
 
 
 def saved(rows: pd.DataFrame, budget: int) -> pd.Series:

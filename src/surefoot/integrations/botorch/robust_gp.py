@@ -25,8 +25,7 @@ from surefoot.algorithms import robust
 from surefoot.beliefs import Belief, Credible, Moments, Reported
 from surefoot.hyperparameters import HyperparameterFit
 from surefoot.hyperparameters.fitted import Fitted
-from surefoot.integrations.botorch.laws import Conditioned, Law, law_of
-from surefoot.integrations.botorch.normal import Normal
+from surefoot.integrations.botorch.normal import Conditioned, Law, Normal, law_of
 from surefoot.integrations.botorch.outcome_transform import ChainTransform, transformed
 from surefoot.integrations.botorch.state import fits_from, state_of
 from surefoot.integrations.botorch.training_data import (
@@ -289,7 +288,7 @@ class RobustGP(Model, GP, FantasizeMixin):
         parts = []
         for output in chosen:
             mean, covariance = _joint(self._law(output), points)
-            jitter = self._jitter(output)
+            jitter = _JITTER * float(self.fits[output].kernel.outputscale)
             noise: Any = jitter
             if isinstance(observation_noise, Tensor):
                 known = observation_noise[..., output].to(mean)
@@ -519,9 +518,6 @@ class RobustGP(Model, GP, FantasizeMixin):
         for further in self._further:
             law = further.on(law, output)
         return law
-
-    def _jitter(self, output: int) -> float:
-        return _JITTER * float(self.fits[output].kernel.outputscale)
 
     def _outcome_model(self, device: torch.device | str) -> OutcomeModel:
         bounds = ends(self._points) if self._own_bounds is None else self._own_bounds

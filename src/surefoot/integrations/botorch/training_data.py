@@ -13,10 +13,7 @@ from surefoot._internal import checks
 from surefoot._internal.user_warnings import warn
 from surefoot.types import InvalidInput
 
-# Standard deviation below which acquisition functions of BoTorch, and GPyTorch's law of the models
-# in a list, take all for the same.
-_FLOOR = 1e-5
-_SMALL = 100.0 * _FLOOR  # spread of outcomes of which a hundredth is as small
+_SMALL = 1e-3  # spread of outcomes, of which a hundredth is as small
 MOST_VARIANCE = checks.LARGEST**2
 
 
@@ -48,7 +45,7 @@ def warn_of_small_outcomes(Y: Tensor) -> None:
         warn(
             f"`train_Y` varies by only {least:.1g} (its interquartile range). The posterior of "
             "`RobustGP` is right, but acquisition functions of BoTorch, and `ModelListGP`, take "
-            f"standard deviations below 1e-6 to {_FLOOR:.0e} for larger ones, whatever the units: "
+            "standard deviations below 1e-6 to 1e-05 for larger ones, whatever the units: "
             f"pass outcomes in another unit, such as {unit:.0e} * train_Y.",
         )
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Collection, Container, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from optuna.study import Study
 from optuna.trial import FrozenTrial
 
 from surefoot._internal import checks
 from surefoot._internal.user_warnings import warn
 from surefoot.types import Constraint, InvalidInput
-
-if TYPE_CHECKING:
-    from optuna.study import Study
 
 CONSTRAINTS = "constraints"
 """User attribute of a trial: values by name of the constraints that its sampler was given."""

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from surefoot.integrations.optuna.discarded import trials_of
+from surefoot.integrations.optuna.common_space import LEAST
+from surefoot.integrations.optuna.endings import trials_of
 from surefoot.types import OBJECTIVE, InvalidInput, Measurement
 
 if TYPE_CHECKING:
     from surefoot.beliefs import Belief
     from surefoot.integrations.optuna.encoding import Encoding
-
-_LEAST = 2  # trials
 
 
 @dataclass(frozen=True)
@@ -86,13 +85,13 @@ class OlderStudy:
 
     def check(self, encoding: Encoding, direction: StudyDirection, log: bool) -> None:
         """Refuse a study of which a new one learns nothing; see `belief`."""
-        number = len([*islice(self.measured(encoding, direction, log), _LEAST)])
-        if number < _LEAST:
+        number = len([*islice(self.measured(encoding, direction, log), LEAST)])
+        if number < LEAST:
             names = ", ".join(encoding.distributions)
             raise InvalidInput(
                 f"`prior`, the study {self.name!r}, has {number} finished trials with values of "
                 f"{names} in their ranges{' and a value above 0, as `log` needs' * log}, expected "
-                f"at least {_LEAST}: take a study of the same parameters."
+                f"at least {LEAST}: take a study of the same parameters."
             )
 
     def measured(

@@ -10,14 +10,13 @@ from optuna.distributions import BaseDistribution
 from torch import Tensor
 
 from surefoot._internal import checks
+from surefoot._internal.numbers import ROUNDING
 from surefoot.integrations.optuna.common_space import Ranges
 from surefoot.integrations.optuna.search_space import SearchSpace
 from surefoot.parameters.encoded_parameters import EncodedNumber, EncodedParameter
 from surefoot.parameters.encoding import Encoding as NamedEncoding
 from surefoot.spaces import Box
 from surefoot.types import InvalidInput
-
-_ROUNDING = 1e-9  # of the unit cube
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +36,7 @@ class Encoding:
     @classmethod
     def of(cls, space: Mapping[str, BaseDistribution] | SearchSpace) -> Encoding | None:
         """Encoding of a search space, None if no parameter varies."""
-        space = SearchSpace.of(space).varying
+        space = SearchSpace.of(space)
         return cls(space, space.named.encoding) if space.parameters else None
 
     @property
@@ -93,7 +92,7 @@ class Encoding:
                 continue
             if column in levels:
                 kept = levels[column]
-                kept = kept[(kept >= low - _ROUNDING) & (kept <= high + _ROUNDING)]
+                kept = kept[(kept >= low - ROUNDING) & (kept <= high + ROUNDING)]
                 if not len(kept):
                     continue
                 low, high, levels[column] = kept[:1], kept[-1:], kept

@@ -1,16 +1,15 @@
-"""How trials begin and end: failures that are not the configuration's are told apart."""
+"""How trials begin and end: failures that are not the configuration's, discarded measurements."""
 
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from copy import copy
 
-from optuna.trial import FrozenTrial, TrialState
+from optuna.study import Study
+from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from surefoot.integrations.optuna.attributes import BLAMELESS, INTERRUPTED
-
-if TYPE_CHECKING:
-    from optuna.study import Study
+from surefoot.integrations.optuna.attributes import BLAMELESS, DISCARDS, FAILURE, INTERRUPTED
 
 _WATCHED = "surefoot:watched"  # system attribute: the storage ends the trial if its process does
 _FAILED = "surefoot:failed"  # system attribute: the process itself has ended the trial
@@ -51,3 +50,48 @@ def _is_interrupted() -> bool:
             return any(isinstance(one, KeyboardInterrupt) for one in frame.f_locals.values())
         frame = frame.f_back
     return False
+
+
+def trials_of(study: Study) -> list[FrozenTrial]:
+    """The trials of a study in order, of which the discarded ones are interrupted."""
+    return without_discarded(study.get_trials(deepcopy=False))
+
+
+def without_discarded(trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
+    """The same trials, of which the discarded ones are interrupted.
+
+    Args:
+        trials: All trials of a study, in order.
+    """
+    found, marks = list(trials), [one for one in trials if DISCARDS in one.user_attrs]
+    for mark in marks:
+        number = mark.user_attrs[DISCARDS]
+        if isinstance(number, int) and 0 <= number < len(found):
+            found[number] = _interrupted(found[number], mark)
+    return found
+
+
+def discard(study: Study, trial: FrozenTrial, why: str) -> None:
+    """Discard the measurement of a finished trial, which cannot be changed: another trial says so.
+
+    Args:
+        study: The study.
+        trial: The trial.
+        why: The reason, in words.
+    """
+    study.add_trial(
+        create_trial(
+            state=TrialState.FAIL,
+            params=trial.params,
+            distributions=trial.distributions,
+            user_attrs={DISCARDS: trial.number, INTERRUPTED: True, FAILURE: why},
+        )
+    )
+
+
+def _interrupted(trial: FrozenTrial, mark: FrozenTrial) -> FrozenTrial:
+    changed = copy(trial)
+    changed.state, changed.values = TrialState.FAIL, None
+    why = {name: one for name, one in mark.user_attrs.items() if name != DISCARDS}
+    changed.user_attrs = {**trial.user_attrs, **why}
+    return changed

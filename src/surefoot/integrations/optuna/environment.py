@@ -13,6 +13,7 @@ from optuna.trial import FrozenTrial
 from torch import Tensor
 
 from surefoot._internal import checks
+from surefoot._internal.numbers import ROUNDING
 from surefoot.spaces import ContinuousEnvironment, Environment, Fidelity, FiniteEnvironment
 from surefoot.types import InvalidInput
 
@@ -121,7 +122,7 @@ class StudyEnvironment:
                     f"the environment {dict(values)!r} is not one of its {len(known)} values."
                 )
             return known.points[index]
-        tolerance, (low, high) = 1e-9 * (known.upper - known.lower), known.ends
+        tolerance, (low, high) = ROUNDING * (known.upper - known.lower), known.ends
         outside = (given < low - tolerance) | (given > high + tolerance)
         if bool(outside.any()):
             worst = int(outside.nonzero()[0])

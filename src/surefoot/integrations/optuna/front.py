@@ -11,13 +11,12 @@ import numpy as np
 
 from surefoot._internal import checks
 from surefoot._internal.html import as_html, value_text
+from surefoot._internal.numbers import OF_95, TINY
 from surefoot._internal.pareto import hypervolume, non_dominated
 from surefoot._internal.user_warnings import warn
 from surefoot.types import InvalidInput
 
 _LEVELS = (0.025, 0.975)  # of a 95 % interval
-_RESOLVED = 2.0  # posterior standard deviations of differences, within which they do not count much
-_TINY = 1e-300  # deviation of what is known exactly
 
 
 @dataclass(frozen=True)
@@ -151,7 +150,7 @@ class Front:
                 f"no measured configuration keeps {self._limits_text(limits)} with a probability "
                 f"of {confidence:g}: the one chosen has {chance.max():.2g}.",
             )
-            deviations = self.draws.std(-1).mean(0).clip(_TINY)  # units, of all candidates
+            deviations = self.draws.std(-1).mean(0).clip(TINY)  # units, of all candidates
             excess = (self._losses - self._signed(wanted)) / deviations  # NaN without a limit
             dominated = np.ones(len(chance), dtype=bool)
             dominated[self._members] = False
@@ -209,7 +208,7 @@ class Front:
         front = losses[among][non_dominated(losses[among])]
         best, extent = front.min(0), np.ptp(front, 0)
         drawn = self.draws[np.asarray(among)][:, list(objectives)]
-        resolved = _RESOLVED * (drawn - drawn.mean(0)).std(-1).mean(0)
+        resolved = OF_95 * (drawn - drawn.mean(0)).std(-1).mean(0)
         extent = np.maximum(extent, resolved)  # else a tie that is broken by noise decides
         scaled = (losses - best) / np.where(extent > 0.0, extent, 1.0)
         optimal = [one.probability for one in self.candidates]

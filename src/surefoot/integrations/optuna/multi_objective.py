@@ -12,19 +12,18 @@ from optuna.trial import FrozenTrial, TrialState
 
 from surefoot._internal import checks
 from surefoot._internal.html import as_html
+from surefoot._internal.numbers import SAMPLES
 from surefoot._internal.pareto import non_dominated
 from surefoot._internal.user_warnings import warn
 from surefoot.beliefs.belief import rows
 from surefoot.beliefs.constraints import CONFIDENT
-from surefoot.integrations.optuna.discarded import trials_of
+from surefoot.integrations.optuna.endings import trials_of
 from surefoot.integrations.optuna.front import Front, ParetoPoint
 from surefoot.integrations.optuna.objectives import column_names
 from surefoot.integrations.optuna.predictions import StudyRecommendation, unmeasured_text
 from surefoot.integrations.optuna.sampler import SurefootSampler
 from surefoot.integrations.optuna.study_belief import StudyBelief
 from surefoot.types import InvalidInput, NotReady
-
-_DRAWS = 1024
 
 
 class _Candidates(NamedTuple):
@@ -141,8 +140,8 @@ class MultiObjectiveBelief:
         size, number = len(self.objectives), len(trials)
         found = _Candidates(
             np.zeros((size, 3, number)),
-            np.zeros((size, number, _DRAWS)),
-            np.ones((number, _DRAWS), dtype=bool),
+            np.zeros((size, number, SAMPLES)),
+            np.ones((number, SAMPLES), dtype=bool),
             np.zeros(number),
             np.ones(number, dtype=bool),
         )
@@ -154,9 +153,9 @@ class MultiObjectiveBelief:
                     continue
                 own, others = np.random.SeedSequence([seed, k, at[0]]).generate_state(2).tolist()
                 found.ends[k][:, at] = part.predict(settings)
-                found.draws[k][at] = part.draws(settings, _DRAWS, own)
+                found.draws[k][at] = part.draws(settings, SAMPLES, own)
                 if k == 0:  # the constraints are the same for all
-                    found.holds[at] = part.constraint_draws(settings, _DRAWS, others)
+                    found.holds[at] = part.constraint_draws(settings, SAMPLES, others)
                     found.log_feasibility[at] = part.log_feasibility(settings)
                     found.assured[at] = part.is_assured(settings)
         return found

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import torch
 from torch import Tensor
 
+from surefoot._internal.numbers import SAMPLES
 from surefoot.regression.transforms import UNCHANGED
 from surefoot.risks.risk import Risk, support_only
 from surefoot.types import InvalidInput
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from surefoot.integrations.optuna.environment import StudyEnvironment
     from surefoot.spaces import Joint
 
-_ENVIRONMENTS = 1024  # quasi-random values that a continuous environment is discretised to
 _CHUNK = 2**16  # points predicted at once
 
 Environments = Sequence[Mapping[str, Any]]
@@ -121,7 +121,7 @@ class RiskOverEnvironment:
     def values(self) -> tuple[Tensor, Tensor]:
         """Environments (n, dz) and their weights (n,), which are numbers in a study."""
         return self.environment.distribution.values(  # type: ignore[return-value]
-            _ENVIRONMENTS, torch.Generator().manual_seed(0), support_only(self.risk)
+            SAMPLES, torch.Generator().manual_seed(0), support_only(self.risk)
         )
 
     def variable(self, index: int, value: float) -> tuple[str, float]:

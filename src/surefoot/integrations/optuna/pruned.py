@@ -10,8 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from optuna.trial import FrozenTrial
 
-_OF_GAUSSIAN = 1.4826  # standard deviations in a median absolute deviation
-_LEAST = 2  # differences beside one of each branch, from which their spread is known
+from surefoot._internal.numbers import FEWEST, MAD_TO_SD
 
 
 class PredictedValue(NamedTuple):
@@ -98,5 +97,5 @@ def _spread(parts: Sequence[Sequence[float]], unknown: float) -> float:
     several = [part for part in parts if len(part) > 1]
     off = [abs(one - float(np.median(part))) for part in several for one in part]
     left = len(off) - len(several)
-    spread = _OF_GAUSSIAN * float(np.median(off)) * math.sqrt(len(off) / left) if off else 0.0
-    return spread if left >= _LEAST else max(spread, unknown)
+    spread = MAD_TO_SD * float(np.median(off)) * math.sqrt(len(off) / left) if off else 0.0
+    return spread if left >= FEWEST - 1 else max(spread, unknown)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from optuna.distributions import BaseDistribution
-
-if TYPE_CHECKING:
-    from optuna.study import Study
-    from optuna.trial import FrozenTrial
+from optuna.study import Study
+from optuna.trial import FrozenTrial
 
 RESERVATION = "surefoot:reservation"
 """System attribute of a trial: its configuration from the moment that it is chosen."""
+MOVES = 8  # of a trial, until it shares a configuration with another one
 
 
 def write_reservation(

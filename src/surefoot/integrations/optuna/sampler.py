@@ -22,12 +22,11 @@ from surefoot._internal.threads import Lock
 from surefoot._internal.user_warnings import warn
 from surefoot.integrations.optuna.attributes import ENVIRONMENT
 from surefoot.integrations.optuna.common_space import CommonSpace
-from surefoot.integrations.optuna.discarded import trials_of
 from surefoot.integrations.optuna.earlier_study import OlderStudy
-from surefoot.integrations.optuna.endings import write_failure, write_start
+from surefoot.integrations.optuna.endings import trials_of, write_failure, write_start
 from surefoot.integrations.optuna.modelling import Modelling
 from surefoot.integrations.optuna.objectives import column_names, of_objective
-from surefoot.integrations.optuna.reservation import write_reservation
+from surefoot.integrations.optuna.reservation import MOVES, write_reservation
 from surefoot.integrations.optuna.search import Search, named_conditions
 from surefoot.integrations.optuna.search_space import SearchSpace
 from surefoot.integrations.optuna.study_space import study_space
@@ -48,8 +47,6 @@ if TYPE_CHECKING:
     from surefoot.spaces import Fidelity
 
 _FIXED = "fixed_params"  # the system attribute of `Study.enqueue_trial`
-_LATER = 2**31  # first part of a key, which no other seed has
-_MOVES = 8  # of a trial, until it shares a configuration with another one
 
 
 class SurefootSampler(BaseSampler):
@@ -303,7 +300,7 @@ class SurefootSampler(BaseSampler):
             self._draw_in_this_process()
             self._first_number = number
             if number:
-                key = (*self._entropy.spawn_key, _LATER, number)
+                key = (*self._entropy.spawn_key, number)
                 self._entropy = np.random.SeedSequence(self._entropy.entropy, spawn_key=key)
                 self._independent = RandomSampler(seed=self._draw_seed())
 
@@ -586,7 +583,7 @@ class SurefootSampler(BaseSampler):
         others, so whoever wrote last sees that both are the same, and moves.
         """
         params, before = tracker.propose(trial.number, part), None
-        for attempt in range(_MOVES):
+        for attempt in range(MOVES):
             environment = tracker.reserved_environment(trial.number)
             write_reservation(study, trial, tracker.encoding.distributions, params, environment)
             running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -30,7 +30,6 @@ class SearchSpace:
 
     Args:
         parameters: Those that vary by name.
-        constants: Distributions of one value by name.
         require: Rules that every configuration satisfies, see `surefoot.parameters.Space`.
 
     Raises:
@@ -38,7 +37,6 @@ class SearchSpace:
     """
 
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
-    constants: Mapping[str, BaseDistribution] = field(default_factory=dict)
     require: Sequence[ParameterConstraint] = ()
 
     def __post_init__(self) -> None:
@@ -60,20 +58,14 @@ class SearchSpace:
         if isinstance(space, SearchSpace):
             return space
         if isinstance(space, Space):
-            return cls(space.parameters, {}, space.constraints)
+            return cls(space.parameters, space.constraints)
         conditions, varying = when or {}, {n: d for n, d in space.items() if not d.single()}
-        parameters = {n: parameter_of(n, d, conditions.get(n, "")) for n, d in varying.items()}
-        return cls(parameters, {n: one for n, one in space.items() if n not in varying})
+        return cls({n: parameter_of(n, d, conditions.get(n, "")) for n, d in varying.items()})
 
     @property
     def names(self) -> list[str]:
-        """Names of all parameters."""
-        return [*self.parameters, *self.constants]
-
-    @property
-    def varying(self) -> SearchSpace:
-        """The space of the parameters that have more than one value."""
-        return replace(self, constants={}) if self.constants else self
+        """Names of the parameters."""
+        return [*self.parameters]
 
     @cached_property
     def named(self) -> Space:
@@ -98,7 +90,6 @@ class SearchSpace:
         rules = self.named.encoding.rules if self.require else ()
         return SearchSpace(
             {name: one for name, one in self.parameters.items() if name in kept},
-            {name: one for name, one in self.constants.items() if name in names},
             tuple(
                 written
                 for written, rule in zip(self.require, rules, strict=True)
@@ -109,7 +100,7 @@ class SearchSpace:
     @cached_property
     def distributions(self) -> dict[str, BaseDistribution]:
         """Distributions by parameter name as Optuna stores them: they include special values."""
-        return distributions(self.parameters) | {**self.constants}
+        return distributions(self.parameters)
 
     def active(self, params: Mapping[str, Any]) -> list[str]:
         """The active parameters, in the order of the space.
@@ -120,12 +111,11 @@ class SearchSpace:
         Returns:
             Their names.
         """
-        return [*(self.named.active(params) if self.parameters else ()), *self.constants]
+        return self.named.active(params) if self.parameters else []
 
     def restricted(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """The values of the active parameters, in the order of the space."""
-        known = self.named.restricted(params) if self.parameters else {}
-        return known | {name: params[name] for name in self.constants if name in params}
+        return self.named.restricted(params) if self.parameters else {}
 
     def violated(self, params: Mapping[str, Any]) -> tuple[str, ...]:
         """The rules that a configuration violates, as they were written.

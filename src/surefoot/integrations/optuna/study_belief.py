@@ -15,6 +15,7 @@ from torch import Tensor
 from surefoot._internal import checks
 from surefoot._internal.estimands import Estimand
 from surefoot._internal.html import as_html, at_least, at_most
+from surefoot._internal.numbers import OF_95
 from surefoot._internal.process_settings import with_own_settings
 from surefoot._internal.user_warnings import warn
 from surefoot.acquisition.recommendation import By, recommend
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from surefoot.regression.noise import Contrast
     from surefoot.spaces import Joint
 
-_OF_95 = 1.96  # standard deviations of a 95 % interval
 
 _Arrays = tuple[np.ndarray, np.ndarray, np.ndarray]
 
@@ -302,7 +302,7 @@ class StudyBelief:
             level = self.belief.predictions.belief.band.predictive.mean(
                 self._points([params])
             ).cpu()
-        mean, margin = level + contrast.mean[chosen], _OF_95 * contrast.deviation[chosen]
+        mean, margin = level + contrast.mean[chosen], OF_95 * contrast.deviation[chosen]
         sign = 1.0 if self.is_maximised else -1.0
         ends = (mean, mean - sign * margin, mean + sign * margin)
         estimand, scales = self.belief.reported.estimand, self.belief.predictions.scales
@@ -323,7 +323,7 @@ class StudyBelief:
     @property
     def assumed(self) -> str:
         """Description of the noise model."""
-        dof, is_log = self.belief.outcome.fitted.dof, self._is_log
+        dof, is_log = self.belief.outcome.fitted.dof, not self._units.is_affine
         compressed = not self.belief.outcome.transform.is_identity
         return (
             f"Student-t noise with {dof:g} degrees of freedom (fewer means heavier tails) and "
@@ -823,14 +823,10 @@ class StudyBelief:
         """Transformation from values of the study to rewards."""
         return self.belief.reported.units
 
-    @property
-    def _is_log(self) -> bool:
-        return not self._units.is_affine
-
     def _possible(self, ends: Ends, zero: float = 0.0) -> _Arrays:
         """A prediction (n,) and its interval by `of_measured_sign`, given the values."""
         possible = of_measured_sign(ends, torch.from_numpy(self.values), zero)
-        middle, lower, upper = map(self._array, possible)
+        middle, lower, upper = (self._array(one) + 0.0 for one in possible)  # of minus zero, too
         return middle, lower, upper
 
     @staticmethod

@@ -117,4 +117,5 @@ def study_space(search_space: Mapping[str, BaseDistribution] | Space | None) -> 
         )
     space = SearchSpace.of(search_space)
     in_order = {name: space.parameters[name] for name in sorted(space.parameters)}
-    return Declared(SearchSpace(in_order, {}, space.require), frozenset(space.names))
+    names = search_space if isinstance(search_space, Mapping) else space.names
+    return Declared(SearchSpace(in_order, space.require), frozenset(names))

@@ -14,14 +14,14 @@ import torch
 from optuna.trial import FrozenTrial, TrialState
 from torch import Tensor
 
+from surefoot._internal.numbers import LAST_DIGITS, SAMPLES
 from surefoot._internal.user_warnings import warn
-from surefoot.integrations.optuna.alternatives import alternatives
 from surefoot.integrations.optuna.attributes import ENVIRONMENT
 from surefoot.integrations.optuna.common_space import Ranges, nearest_in
 from surefoot.integrations.optuna.encoding import Encoding
 from surefoot.integrations.optuna.environment import StudyEnvironment
-from surefoot.integrations.optuna.penalties import penalty_of
-from surefoot.integrations.optuna.reservation import read_reservation
+from surefoot.integrations.optuna.objectives import penalty_of
+from surefoot.integrations.optuna.reservation import MOVES, read_reservation
 from surefoot.integrations.optuna.search_space import ExhaustedSpace
 from surefoot.integrations.optuna.trial_reader import Place, Reading, TrialReader, key_of
 from surefoot.regression.transforms import Affine, Chain, Log
@@ -36,11 +36,45 @@ if TYPE_CHECKING:
     from surefoot.integrations.optuna.search_space import SearchSpace
     from surefoot.optimizer import Optimizer
 
-_ATTEMPTS = 1000  # more than any trial makes
-_SAME = 1e-9  # of the unit cube; a storage may round numbers
-_ROUNDING = 1e-12  # of the unit cube, by logarithms and back
-_SMALL = 1024  # configurations of a space that are listed
-_SAMPLE = 64  # environments, of one that is observed
+
+LISTED = 1024  # configurations of a small finite space
+
+
+def alternatives(
+    encoding: Encoding, box: Box, point: Tensor, taken: list[Tensor], generator: torch.Generator
+) -> Tensor:
+    """Points (n, d) that are none of those taken, from all that can be chosen and around a point.
+
+    Args:
+        encoding: Encoding of the search space.
+        box: The part of the encoded space that can be chosen.
+        point: The point (d,) that is to be replaced.
+        taken: Points (d,) that are being measured, rounded to what can be measured.
+        generator: Source of all randomness.
+
+    Returns:
+        All points of a small finite space that are not taken, otherwise random ones; none (0, d)
+        if every point is taken.
+    """
+    candidates = every_point(box, LISTED)
+    if candidates is None:
+        number = LISTED // 4
+        drawn = box.sample(number, generator)
+        reach = torch.logspace(-0.5, -2.0, number)[:, None]
+        noise = torch.randn(len(reach), box.dimension, dtype=torch.float64, generator=generator)
+        candidates = torch.cat([drawn, box.snap(point + reach * noise)])
+    free = [
+        one
+        for one in candidates
+        if not is_any_of(encoding.rounded(one), taken)
+        and not any(box.alike(one, other) for other in taken)
+    ]
+    return torch.stack(free) if free else candidates[:0]
+
+
+def is_any_of(point: Tensor, points: list[Tensor]) -> bool:
+    """Whether a point (d,) is one of several."""
+    return any(torch.equal(point, other) for other in points)
 
 
 @dataclass(frozen=True)
@@ -113,7 +147,7 @@ class StudyTracker:
         log: bool = False,
     ) -> None:
         self._sign = signs[0]
-        self._penalty = self._penalty_in(study.get_trials(deepcopy=False))
+        self._penalty = penalty_of(study.get_trials(deepcopy=False), self._sign)
         self._reader = TrialReader(encoding, optimizer, signs, environment, log, self._penalty)
         if not math.isnan(self._penalty):
             warn(
@@ -154,16 +188,13 @@ class StudyTracker:
         own = self.encoding.space
         same = (own.distributions, own.when) == (space.distributions, space.when)
         same = same and self.is_of(study) and self.agrees_with(trials)
-        return same and repr(self._penalty_in(trials)) == repr(self._penalty)
+        return same and repr(penalty_of(trials, self._sign)) == repr(self._penalty)
 
     def agrees_with(self, trials: Sequence[FrozenTrial]) -> bool:
         """Whether no trial that was read was discarded since."""
         unread = {number: one.trial.state for number, one in self._unread.items()}
         known = {number: one[0] for number, one in self._contents.items()} | unread
         return all(trials[number].state == state for number, state in known.items())
-
-    def _penalty_in(self, trials: Sequence[FrozenTrial]) -> float:
-        return penalty_of(trials, self._sign)
 
     def is_of(self, study: Study) -> bool:
         """Whether this tracks that study; after unpickling it is recognised by what it has read."""
@@ -317,7 +348,7 @@ class StudyTracker:
         if known is None and measured:  # 3.0 and 3.0000000000000004 are one configuration
             points = np.frombuffer(b"".join(measured)).reshape(len(measured), -1)
             off = np.abs(points - at).max(-1)
-            if off.min() <= _ROUNDING:
+            if off.min() <= LAST_DIGITS:
                 known = [*measured.values()][int(off.argmin())]
         if known is None:
             return self.encoding.decode(point)
@@ -379,7 +410,7 @@ class StudyTracker:
     @cached_property
     def _every(self) -> set[bytes]:
         """All configurations of a small space without an environment, none of any other."""
-        points = every_point(self.encoding.box, _SMALL)
+        points = every_point(self.encoding.box, LISTED)
         listed = [] if points is None or self.environment is not None else [*points]
         return {key_of(self.encoding.rounded(point)) for point in listed}
 
@@ -464,7 +495,7 @@ class StudyTracker:
         if self.environment is None:
             return query.point.unsqueeze(0)
         if query.environment is None:
-            z = self.environment.distribution.sample(_SAMPLE, torch.Generator().manual_seed(0))
+            z = self.environment.distribution.sample(SAMPLES, torch.Generator().manual_seed(0))
         else:
             z = query.environment.unsqueeze(0)
         space: Joint = self.optimizer.space  # type: ignore[assignment]
@@ -472,7 +503,7 @@ class StudyTracker:
 
     def _ask_elsewhere(self, query: Query, part: Part, number: int, attempt: int = 0) -> Query:
         """Replace a query by one for a configuration that no other trial measures."""
-        generator = torch.Generator().manual_seed(number * _ATTEMPTS + attempt)
+        generator = torch.Generator().manual_seed(number * MOVES + attempt)
         if not len(self.optimizer.history) and self.environment is not None:
             self.optimizer.forget(query, failed=False)
             return self.optimizer.ask(within=self._within(part))  # of the design, or at random

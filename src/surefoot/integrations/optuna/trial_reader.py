@@ -12,11 +12,14 @@ from optuna.trial import FrozenTrial, TrialState
 from torch import Tensor
 
 from surefoot._internal import checks
+from surefoot._internal.numbers import ROUNDING
 from surefoot._internal.user_warnings import warn
 from surefoot.integrations.optuna.attributes import (
     ENVIRONMENT,
     STANDARD_ERROR,
     STANDARD_ERRORS,
+    TIME,
+    WORKER,
 )
 from surefoot.integrations.optuna.constraints import constraints_of, warn_of_unusable
 from surefoot.integrations.optuna.encoding import Encoding
@@ -24,15 +27,49 @@ from surefoot.integrations.optuna.endings import is_ignored_failure
 from surefoot.integrations.optuna.environment import StudyEnvironment
 from surefoot.integrations.optuna.objectives import finite_values, names_of
 from surefoot.integrations.optuna.pruned import Curve, PredictedValue, predicted_value
-from surefoot.integrations.optuna.trial_conditions import (
-    conditions_of,
-)
 from surefoot.types import OBJECTIVE, InvalidInput, Measurement, Query
 
 if TYPE_CHECKING:
     from surefoot.optimizer import Optimizer
 
-_SAME = 1e-9  # of the unit cube; a storage may round numbers
+
+def conditions_of(trial: FrozenTrial, effects: Sequence[str]) -> tuple[str | None, float | None]:
+    """Worker and time of a trial, as far as the model includes effects of them.
+
+    Those that are recorded wrongly are left out with a warning: a finished trial cannot be
+    corrected.
+
+    Args:
+        trial: A finished trial.
+        effects: Names of the effects.
+
+    Returns:
+        Its worker, from the user attribute `WORKER`, and the time of its start, unless the user
+        attribute `TIME` has another.
+    """
+    worker = trial.user_attrs.get(WORKER) if "worker" in effects else None
+    time = None
+    if "drift" in effects:
+        time = trial.user_attrs.get(TIME, _start(trial))
+    try:
+        return checks.worker(worker), checks.time(time)
+    except InvalidInput as error:
+        recorded = {WORKER: worker, TIME: time}
+        warn(
+            f"trial {trial.number} has wrong conditions, {checks.shown(recorded)}: its value is "
+            f"used without them ({error})",
+        )
+        return None, None
+
+
+def _start(trial: FrozenTrial) -> float | None:
+    """When a trial began, in seconds; NaN for a time that no clock of this machine shows."""
+    if trial.datetime_start is None:
+        return None
+    try:
+        return trial.datetime_start.timestamp()
+    except (ValueError, OverflowError, OSError):  # before the year 2, or after 9998
+        return math.nan
 
 
 @dataclass(frozen=True)
@@ -49,10 +86,10 @@ class Place:
 
     def is_near(self, other: Place) -> bool:
         """Whether it is the same but for rounding."""
-        same = torch.allclose(self.point, other.point, rtol=0.0, atol=_SAME)
+        same = torch.allclose(self.point, other.point, rtol=0.0, atol=ROUNDING)
         if self.z is None or other.z is None:
             return same and self.z is other.z
-        return same and torch.allclose(self.z, other.z, rtol=_SAME, atol=0.0)
+        return same and torch.allclose(self.z, other.z, rtol=ROUNDING, atol=0.0)
 
 
 @dataclass(frozen=True)

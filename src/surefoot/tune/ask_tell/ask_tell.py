@@ -13,14 +13,20 @@ from typing import Any, TypeVar
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
 from surefoot.integrations.optuna import ENVIRONMENT
-from surefoot.integrations.optuna.discarded import discard
+from surefoot.integrations.optuna.endings import discard
 from surefoot.tune.ask_tell.answers import Asked, Prediction, Status, Told
 from surefoot.tune.ask_tell.told_values import Given, result_of
 from surefoot.tune.comparison.named_settings import given_values, named_settings
+from surefoot.tune.definition.schema import MANY
 from surefoot.tune.definition.study_file import StudyFile
-from surefoot.tune.measuring.measurement import REASON_CHARACTERS, VALUE, Failure, Measurement
+from surefoot.tune.measuring.measurement import (
+    VALUE,
+    Failure,
+    Measurement,
+    recorded,
+)
 from surefoot.tune.measuring.quantity import Quantity
-from surefoot.tune.plain_text import shown, storable
+from surefoot.tune.plain_text import LONGEST_REASON, listed, shown, storable
 from surefoot.tune.study import trial_owner
 from surefoot.tune.study.location import NoStudy
 from surefoot.tune.study.opened_study import OpenedStudy, create_study, initial_size, open_study
@@ -29,21 +35,16 @@ from surefoot.tune.study.trial_attributes import (
     ASKED,
     LATE,
     asked_id,
-    failure_reason,
     is_asked,
     is_interrupted,
     is_round,
+    record_of,
     trial_environment,
-    trial_others,
-    trial_sem,
-    trial_worker,
 )
 from surefoot.tune.study.trials import NoTrial, StudyTrials
 from surefoot.types import InvalidInput, SurefootError
 
 Result = TypeVar("Result")
-MOST = 1000  # configurations at once
-LISTED = 10  # ids in a message
 _SEM, _WORKER = f"{VALUE}sem", f"{VALUE}worker"  # names that no constraint can have
 
 
@@ -106,8 +107,8 @@ class AskTell:
             InvalidInput: If a given variable has no value, or one out of its range.
             StorageFailed: If the storage cannot be read or written.
         """
-        if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= MOST:
-            raise InvalidInput(f"got {shown(count)} configurations, expected 1 to {MOST}")
+        if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= MANY:
+            raise InvalidInput(f"got {shown(count)} configurations, expected 1 to {MANY}")
         trials = replace(self.trials, given=given_values(self.study_file, given or {}))
         begun: list[Trial] = []
         for _ in range(count):
@@ -311,7 +312,7 @@ class AskTell:
         for trial in chosen:
             if (outcome := outcomes.pop(trial.number, None)) is not None:
                 reason = f"trial {asked_id(trial)} had {outcome}, discarded: {why}"
-                discard(self.opened.study, trial, reason[:REASON_CHARACTERS])
+                discard(self.opened.study, trial, reason[:LONGEST_REASON])
             else:
                 self.trials.interrupt(trial, "forgotten")
         return [Asked.of(trial) for trial in chosen]
@@ -321,7 +322,7 @@ class AskTell:
             trial = trials[id]
             if trial.state != TrialState.WAITING:
                 return trial
-        known = _listed([asked_id(one) for one in trials if is_asked(one)])
+        known = listed([asked_id(one) for one in trials if is_asked(one)])
         wanted = f"one of {known}" if known else "one that `ask` gave"
         raise InvalidInput(f"{self.study_file.path.name}: no id {shown(id)}, expected {wanted}")
 
@@ -350,7 +351,7 @@ class AskTell:
                 f"`surefoot recommend {name}` says what is best, more rounds go on"
             )
         left = status.rounds - status.finished
-        waiting = _listed([one.id for one in status.asked]) or "none"
+        waiting = listed([one.id for one in status.asked]) or "none"
         return (
             f"{name}: the {left} rounds that are left are being measured (asked for: {waiting}); "
             "tell their values, or forget them"
@@ -407,26 +408,16 @@ def _of(opened: OpenedStudy) -> AskTell:
         opened.study_file.study.rounds,
         uuid.uuid4().hex[:12],
         worker="",
-        is_counted=_is_counted,
+        is_counted=lambda trial: is_asked(trial) or trial_owner.is_owned(trial),
         design=left_of_design,
     )
     return AskTell(trials)
 
 
-def _listed(ids: Sequence[int]) -> str:
-    """Ids in a message, ten at most."""
-    more = f" and {len(ids) - LISTED} more" if len(ids) > LISTED else ""
-    return ", ".join(map(str, ids[:LISTED])) + more
-
-
 def _recorded(trial: FrozenTrial) -> Measurement | Failure:
     """Outcome that a finished trial was told."""
-    worker = trial_worker(trial) or ""
-    if trial.value is None:
-        return Failure(failure_reason(trial), "", 0.0, worker=worker)
-    number = Quantity(trial.value, trial_sem(trial) or 0.0)
-    readings = {VALUE: number, **trial_others(trial)}
-    return Measurement(readings, 0.0, trial_environment(trial), worker=worker)
+    known = {"value": trial.value, **record_of(trial)}
+    return recorded({name: one for name, one in known.items() if one is not None})
 
 
 def _texts(result: Measurement | Failure) -> dict[str, str]:
@@ -450,10 +441,6 @@ def _with_error(one: Quantity) -> str:
 
 def _text(number: float) -> str:
     return repr(float(number)).removesuffix(".0")
-
-
-def _is_counted(trial: FrozenTrial) -> bool:
-    return is_asked(trial) or trial_owner.is_owned(trial)
 
 
 def _standing_for(trial: FrozenTrial, trials: Sequence[FrozenTrial]) -> FrozenTrial:

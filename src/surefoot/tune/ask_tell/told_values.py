@@ -10,7 +10,6 @@ from dataclasses import replace
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.measurement import (
     VALUE,
-    WORKER_CHARACTERS,
     Failure,
     Measurement,
     ObservedVariables,
@@ -19,7 +18,7 @@ from surefoot.tune.measuring.measurement import (
     strict_number,
 )
 from surefoot.tune.measuring.quantity import Missing, Quantity, sole
-from surefoot.tune.plain_text import shown, storable
+from surefoot.tune.plain_text import LONGEST_NAME, shown, storable
 from surefoot.types import InvalidInput
 
 Given = float | str | None
@@ -107,7 +106,7 @@ def result_of(
 
 
 def _worker(text: str) -> str:
-    return storable(text).strip()[:WORKER_CHARACTERS]
+    return storable(text).strip()[:LONGEST_NAME]
 
 
 def _number(name: str, given: object, unit: str = "", with_error: bool = False) -> Quantity:

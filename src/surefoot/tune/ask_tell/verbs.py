@@ -11,10 +11,9 @@ from typing import Any, TextIO
 
 from surefoot.tune.ask_tell.ask_tell import AskTell
 from surefoot.tune.ask_tell.told_values import Given
-from surefoot.tune.plain_text import error_line, exit_code, shown
+from surefoot.tune.plain_text import LONGEST_INPUT, error_line, exit_code, shown
 from surefoot.types import InvalidInput, SurefootError
 
-LONGEST = 1_000_000  # characters of a request
 _BYTE_ORDER = "\ufeff"  # with which some shells begin what they send
 
 
@@ -137,14 +136,12 @@ class Verbs:
         Raises:
             InvalidInput: If it does not take one of them, or lacks one.
         """
-        takes = inspect.signature(self.by_name[verb]).parameters
-        for name in given:
-            if name not in takes:
-                wanted = f"one of {', '.join(takes)}" if takes else "none"
-                raise InvalidInput(f"{verb}: got {shown(name)}, expected {wanted}")
-        for name, one in takes.items():
-            if name not in given and one.default is one.empty:
-                raise InvalidInput(f"{verb}: got no {name!r}")
+        takes = inspect.signature(self.by_name[verb])
+        try:
+            takes.bind(**given)
+        except TypeError as error:
+            wanted = ", ".join(takes.parameters) or "none"
+            raise InvalidInput(f"{verb}: {error}, expected {wanted}") from None
 
 
 def _check_given(given: object) -> None:
@@ -168,18 +165,18 @@ def serve_lines(study: AskTell, requests: TextIO, answers: TextIO) -> None:
 
 
 def _lines(requests: TextIO) -> Iterator[str]:
-    """The lines, without what is beyond `LONGEST` characters."""
-    while line := requests.readline(LONGEST + 1):
+    """The lines, without what is beyond `LONGEST_INPUT` characters."""
+    while line := requests.readline(LONGEST_INPUT + 1):
         rest = line
-        while len(rest) > LONGEST and not rest.endswith("\n"):
-            rest = requests.readline(LONGEST + 1)
+        while len(rest) > LONGEST_INPUT and not rest.endswith("\n"):
+            rest = requests.readline(LONGEST_INPUT + 1)
         yield line.removeprefix(_BYTE_ORDER)
 
 
 def _answer(verbs: Verbs, line: str) -> dict[str, Any]:
     try:
-        if len(line) > LONGEST:
-            raise InvalidInput(f"got a line of more than {LONGEST} characters, expected fewer")
+        if len(line) > LONGEST_INPUT:
+            raise InvalidInput(f"got a line of more than {LONGEST_INPUT} characters")
         if not line.isascii() and (bad := re.search("[\udc80-\udcff]", line)) is not None:
             byte = f"0x{ord(bad[0]) - 0xDC00:x}"
             raise InvalidInput(f"got the byte {byte} in a line, expected text in UTF-8")

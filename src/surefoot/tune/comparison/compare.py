@@ -31,7 +31,7 @@ from surefoot.tune.comparison.comparison_file import (
 )
 from surefoot.tune.comparison.measured_limits import measured_limits
 from surefoot.tune.comparison.named_settings import NamedSetting, first_setting, named_settings
-from surefoot.tune.comparison.paired_test import PairedTest, least_pairs, medians_text
+from surefoot.tune.comparison.paired_test import CONFIDENCE, PairedTest, least_pairs, medians_text
 from surefoot.tune.definition.constraint_text import beyond_text
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.display import console_of, objectives_text, show
@@ -43,15 +43,13 @@ from surefoot.tune.measuring.measurement import (
     declared_units,
     in_study_units,
 )
-from surefoot.tune.measuring.objective import Objective, usable_objective
+from surefoot.tune.measuring.objective import Objective, set_up, usable_objective
 from surefoot.tune.measuring.race import Ending, decided
-from surefoot.tune.measuring.setup_commands import set_up
 from surefoot.tune.plain_text import printable
 from surefoot.tune.stopping import Stop, stop_on_signals
 from surefoot.types import Constraint, InvalidInput, SurefootError
 
 STOPPING = "Stopping when the running measurement is recorded; Ctrl-C again stops at once."
-VERDICT = 0.95  # confidence of a verdict on runs that were recorded
 SAME = "A and B are the same configuration"
 
 
@@ -306,7 +304,7 @@ def recorded_comparison(
     if defaults is None:
         return None
     settings = NamedSetting("default", defaults), NamedSetting("recommended", best)
-    comparing = Comparing(study_file, *settings, 1, VERDICT, False)
+    comparing = Comparing(study_file, *settings, 1, CONFIDENCE, False)
     pairs = recorded_runs(study_file, _identity(comparing))
     result = comparing.result(pairs)
     return (result, pairs) if result.pairs else None
@@ -337,7 +335,7 @@ def measured_verdict(study_file: StudyFile, best: dict[str, Any]) -> str:
     limits = "".join(f" Limit of {one.text('the defaults', 'this')}." for one in result.limits)
     return (
         f"Measured against the defaults in {result.pairs} pair{'s' * (result.pairs != 1)} by "
-        f"`surefoot compare`: {verdict} ({100 * VERDICT:g} % confidence){size}.{limits}"
+        f"`surefoot compare`: {verdict} ({100 * CONFIDENCE:g} % confidence){size}.{limits}"
         f" {result.medians}"
     ).rstrip()
 

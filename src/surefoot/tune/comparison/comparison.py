@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 
 from surefoot._internal.html import as_html
+from surefoot._internal.numbers import TINY
 from surefoot.tune.comparison.measured_limits import Letter, MeasuredLimit, measured_limits
 from surefoot.tune.comparison.named_settings import NamedSetting
 from surefoot.tune.comparison.paired_test import Floats, PairedTest, paired_test, pairs_to_decide
 from surefoot.tune.measuring.measurement import Failure, Measurement
+from surefoot.tune.plain_text import finite_json
 from surefoot.types import Constraint
 
 Run = Measurement | Failure
-LARGEST = 1e300  # magnitude of a difference
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,7 @@ class Comparison:
             for one in self.limits
         }
         found["further"] = {name: one.as_dict() for name, one in self.further.items()}
-        return _finite(found)
+        return finite_json(found)
 
     def _repr_html_(self) -> str:
         return as_html("Comparison", {"A": self.a, "B": self.b}, self.lines())
@@ -364,7 +365,7 @@ def differences_of(values: Floats) -> Floats:
     """B minus A (n,) of values (n, 2); infinite beyond what can be added in float64."""
     with np.errstate(over="ignore"):
         differences = values[:, 1] - values[:, 0]
-    return np.where(np.abs(differences) > LARGEST, np.copysign(np.inf, differences), differences)
+    return np.where(np.abs(differences) * TINY > 1.0, np.copysign(np.inf, differences), differences)
 
 
 def ahead(test: PairedTest, minimize: bool) -> Letter | None:
@@ -394,9 +395,3 @@ def _percent(values: PairValues, confidence: float) -> Difference | None:
 
 def _bound(value: float, unit: str = "") -> str:
     return f"{value:+.3g}{unit}" if math.isfinite(value) else "no bound"
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite(one) for key, one in value.items()}
-    return None if isinstance(value, float) and not math.isfinite(value) else value

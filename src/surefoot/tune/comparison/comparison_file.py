@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import os
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from surefoot.tune.definition.study_file import StudyFile
-from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement
-from surefoot.tune.measuring.quantity import Quantity
+from surefoot.tune.measuring.measurement import Failure, Measurement, recorded
 from surefoot.tune.output_file import WriteFailed, append_line, read_lines
 from surefoot.tune.system import try_lock
 from surefoot.types import InvalidInput
 
-T = TypeVar("T")
 Runs = list[dict[str, Measurement | Failure]]  # by pair: results of "a" and "b", as far as measured
 
 
@@ -52,32 +49,9 @@ class ComparisonRecord:
         Raises:
             WriteFailed: If the file cannot be written.
         """
-        if isinstance(result, Measurement):
-            environment = result.environment or environment
-            optional = {
-                "sem": result.sem,
-                "ended early": result.ended_early,
-                "samples": result.samples,
-                "worker": result.worker,
-                "unit": result.number.unit,
-                "constraints": result.values,
-                "sems": {name: one.sem for name, one in result.others.items() if one.sem},
-                "units": {name: one.unit for name, one in result.others.items()},
-            }
-            found = {"value": result.value, **{key: one for key, one in optional.items() if one}}
-        else:
-            found = {name: getattr(result, name) for name in ("output", "blameless")}
-            found["failure"] = result.reason
-        line = {
-            "comparison": self.number,
-            "pair": pair,
-            "setting": label,
-            **found,
-            "seconds": round(result.seconds, 6),
-            "time": round(time.time(), 3),
-            **({"environment": dict(environment)} if environment else {}),
-        }
-        append_line(self.path, line)
+        line = {"comparison": self.number, "pair": pair, "setting": label}
+        under = {"environment": dict(environment)} if environment else {}
+        append_line(self.path, {**line, **under, **result.record, "time": round(time.time(), 3)})
         if pair == len(self.pairs):
             self.pairs.append({})
         self.pairs[pair][label] = result
@@ -173,10 +147,10 @@ def _parse(lines: list[bytes], path: Path) -> tuple[dict[int, Any], dict[int, Ru
             line = json.loads(text)
             number = _count(line["comparison"])
             if "settings" in line:
-                headers[number] = _of(dict, line["settings"])
+                headers[number] = {**line["settings"]}
                 continue
             pairs = runs.setdefault(number, [])
-            pair, label, result = _count(line["pair"]), line["setting"], _result(line)
+            pair, label, result = _count(line["pair"]), line["setting"], recorded(line)
             if number not in headers or label not in ("a", "b"):
                 raise ValueError
             if pair == len(pairs):
@@ -190,44 +164,7 @@ def _parse(lines: list[bytes], path: Path) -> tuple[dict[int, Any], dict[int, Ru
     return headers, runs
 
 
-def _result(line: dict[str, Any]) -> Measurement | Failure:
-    seconds = _number(line["seconds"])
-    if "value" in line:
-        others, errors, units = (
-            _of(dict, line.get(key, {})) for key in ("constraints", "sems", "units")
-        )
-        readings = {VALUE: _quantity(line["value"], line.get("sem", 0.0), line.get("unit", ""))}
-        for name, one in others.items():
-            readings[name] = _quantity(one, errors.get(name, 0.0), units.get(name, ""))
-        return Measurement(
-            readings,
-            seconds,
-            _of(dict, line["environment"]) if "environment" in line else None,
-            worker=_of(str, line.get("worker", "")),
-            ended_early=_of(bool, line.get("ended early", False)),
-            samples=_count(line.get("samples", 0)),
-        )
-    reason, output = _of(str, line["failure"]), _of(str, line["output"])
-    return Failure(reason, output, seconds, _of(bool, line["blameless"]))
-
-
-def _quantity(value: Any, sem: Any, unit: Any) -> Quantity:
-    return Quantity(_number(value), _number(sem), _of(str, unit))
-
-
-def _of(kind: type[T], value: Any) -> T:
-    if not isinstance(value, kind):
-        raise TypeError
-    return value
-
-
 def _count(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise TypeError
     return value
-
-
-def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise TypeError
-    return float(value)

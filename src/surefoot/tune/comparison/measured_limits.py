@@ -14,7 +14,7 @@ from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.types import Constraint
 
 Letter = Literal["A", "B"]
-VERDICTS = {-1: "kept", 0: "undecided", 1: "broken"}
+VERDICTS = ("undecided", "broken", "kept")  # by a sign, of which -1 is the last
 
 
 @dataclass(frozen=True)
@@ -85,20 +85,18 @@ def measured_limits(
     """
     found = []
     for name, limit in limits.items():
-        measured = {letter: _values(name, pairs, letter) for letter in ("A", "B")}
-        if all(measured.values()):
-            sides: dict[Letter, LimitRuns] = {
-                "A": _runs(measured["A"], limit, confidence),
-                "B": _runs(measured["B"], limit, confidence),
-            }
-            found.append(MeasuredLimit(name, limit, sides))
+        a, b = (readings_of(name, pairs, label) for label in ("a", "b"))
+        if a and b:
+            sides = {"A": _runs(a, limit, confidence), "B": _runs(b, limit, confidence)}
+            found.append(MeasuredLimit(name, limit, sides))  # type: ignore[arg-type]
     return tuple(found)
 
 
-def _values(
-    name: str, pairs: Sequence[Mapping[str, Measurement | Failure]], letter: str
+def readings_of(
+    name: str, pairs: Sequence[Mapping[str, Measurement | Failure]], label: str
 ) -> list[float]:
-    runs = (pair.get(letter.lower()) for pair in pairs)
+    """The values of a quantity in the runs of one configuration, "a" or "b"."""
+    runs = (pair.get(label) for pair in pairs)
     return [
         run.readings[name].value
         for run in runs

@@ -54,6 +54,7 @@ from surefoot.types import InvalidInput
 
 Floats = NDArray[np.float64]
 
+CONFIDENCE = 0.95
 NODES = 24
 # Mass near 0 for small differences, and near 1, so that eight pairs with the same sign decide at
 # 95 %, seven if they are of one size; an exponent of 2 would be Beta(1/2, 1/2).
@@ -84,7 +85,7 @@ class PairedTest:
 
 
 def paired_test(
-    differences: Floats, confidence: float = 0.95, errors: Floats | None = None
+    differences: Floats, confidence: float = CONFIDENCE, errors: Floats | None = None
 ) -> PairedTest:
     """Test whether paired differences are centred at zero, at any number of pairs.
 
@@ -125,7 +126,7 @@ def paired_test(
     return PairedTest(sign, probability, *_invert(d, shares, threshold))
 
 
-def sign_test(above: int, below: int, confidence: float = 0.95) -> int:
+def sign_test(above: int, below: int, confidence: float = CONFIDENCE) -> int:
     """Decision of the test about differences of one size: 1 or -1, 0 if it is open.
 
     Where they are of a fixed value from each of a series, such as samples from a limit, the error
@@ -149,7 +150,7 @@ def sign_test(above: int, below: int, confidence: float = 0.95) -> int:
     return int(positive) - int(negative)
 
 
-def median_interval(values: Floats, confidence: float = 0.95) -> tuple[float, float]:
+def median_interval(values: Floats, confidence: float = CONFIDENCE) -> tuple[float, float]:
     """Confidence sequence of the median of one series: the values that `sign_test` does not reject.
 
     It is exact at any number of values, whichever comes when, if each has this median given all
@@ -179,7 +180,7 @@ def medians_text(
     other: tuple[str, Floats],
     minimize: bool,
     unit: str,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
     number: int = 2,
 ) -> str:
     """The median of a series, and how much better it is than that of another, in a sentence.
@@ -248,7 +249,10 @@ def precisions(errors: Floats) -> Floats:
 
 
 def decision_times(
-    differences: Floats, confidence: float = 0.95, shares: Floats | None = None, start: int = 0
+    differences: Floats,
+    confidence: float = CONFIDENCE,
+    shares: Floats | None = None,
+    start: int = 0,
 ) -> NDArray[np.int64]:
     """When the test first decides, for many sequences of differences.
 
@@ -301,7 +305,7 @@ def least_pairs(confidence: float) -> int:
 
 
 def pairs_to_decide(
-    differences: Floats, confidence: float = 0.95, errors: Floats | None = None
+    differences: Floats, confidence: float = CONFIDENCE, errors: Floats | None = None
 ) -> int | None:
     """Estimate how many more pairs decide the test, if they are like those so far.
 

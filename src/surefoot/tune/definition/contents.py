@@ -19,7 +19,6 @@ from surefoot.tune.definition.environment import EnvironmentSection
 from surefoot.tune.definition.fidelity import FidelitySection
 from surefoot.tune.definition.parameters import Parameter
 from surefoot.tune.definition.schema import (
-    LONGEST_NAME,
     ConfirmSection,
     ConstraintSection,
     ObjectiveSection,
@@ -39,7 +38,7 @@ from surefoot.tune.definition.schemes import (
     under_given,
 )
 from surefoot.tune.definition.section import InvalidKey, Section
-from surefoot.tune.plain_text import shown
+from surefoot.tune.plain_text import LONGEST_NAME, shown
 from surefoot.types import Assumptions, InvalidInput
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
@@ -268,7 +267,7 @@ class Contents(Section):
         """Parameters and given variables, with their conditions, special values and orders."""
         named = {**self.parameters, **self.scheme.given}.items()
         parameters = {name: one.parameter() for name, one in named}
-        return SearchSpace(parameters, {}, [one.rule for one in self.require])
+        return SearchSpace(parameters, [one.rule for one in self.require])
 
     def _checked_space(self) -> SearchSpace:
         try:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Discriminator, Field, Tag, model_validator
 
+from surefoot._internal.numbers import ROUNDING, SAMPLES
 from surefoot.tune.definition.parameters import (
     CategoricalParameter,
     FloatParameter,
@@ -16,7 +17,13 @@ from surefoot.tune.definition.parameters import (
     Parameter,
     ParameterSection,
 )
-from surefoot.tune.definition.section import InvalidKey, Section, check_range, is_finite
+from surefoot.tune.definition.section import (
+    MOST_LISTED,
+    InvalidKey,
+    Section,
+    check_range,
+    is_finite,
+)
 from surefoot.tune.plain_text import listed, shown
 from surefoot.types import InvalidInput
 
@@ -26,7 +33,6 @@ if TYPE_CHECKING:
 
     from surefoot.integrations.optuna import StudyEnvironment
 
-MAX_COMBINATIONS = 10_000  # values of a finite environment
 PRINTED = 1e-5  # relative error of a number that was printed with six digits
 
 _HALF = (  # quantile levels between cells, up to the median; the rest are their mirror image
@@ -34,8 +40,6 @@ _HALF = (  # quantile levels between cells, up to the median; the rest are their
     *(0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5),
 )
 CELLS = 2 * len(_HALF)  # values that stand for a continuous variable: cell means and both ends
-_PER_CELL = 256  # quantiles averaged to a cell's mean
-_END_WEIGHT = 1e-9  # of either end, which is there for the worst case only
 
 
 class ContinuousVariable(Section):
@@ -76,11 +80,11 @@ class ContinuousVariable(Section):
         half = torch.tensor(_HALF, dtype=torch.float64)
         edges = torch.cat([half, 1.0 - half[:-1].flip(0)])
         weights = edges.diff()
-        within = (torch.arange(_PER_CELL, dtype=torch.float64) + 0.5) / _PER_CELL
+        within = (torch.arange(SAMPLES, dtype=torch.float64) + 0.5) / SAMPLES
         levels = edges[:-1, None] + weights[:, None] * within
         means = self.density().icdf(levels.reshape(-1, 1)).reshape(levels.shape).mean(-1)
         values = [self.low, *means.tolist(), self.high]
-        return values, [_END_WEIGHT, *weights.tolist(), _END_WEIGHT]
+        return values, [ROUNDING, *weights.tolist(), ROUNDING]  # for the worst case only
 
 
 class NormalVariable(ContinuousVariable):
@@ -240,10 +244,10 @@ class EnvironmentSection(Section):
         discrete = self._discrete
         number = math.prod(len(one.values) for one in discrete.values())
         number *= CELLS ** (len(self.variables) - len(discrete))
-        if discrete and number > MAX_COMBINATIONS:
+        if discrete and number > MOST_LISTED:
             raise InvalidKey(
                 "",
-                f"got {number} combinations of values, expected at most {MAX_COMBINATIONS}: list "
+                f"got {number} combinations of values, expected at most {MOST_LISTED}: list "
                 f"fewer values (a distribution beside a list counts as {CELLS})",
             )
         return self

@@ -13,9 +13,15 @@ from surefoot.tune.definition.environment import VARIABLE_TYPES, variable_type
 from surefoot.tune.definition.fidelity import LevelsSection
 from surefoot.tune.definition.parameters import PARAMETER_TYPES
 from surefoot.tune.definition.section import Section
-from surefoot.tune.plain_text import printable, shown, shown_storage, without_any_password
+from surefoot.tune.plain_text import (
+    LONGEST_REASON,
+    printable,
+    shortened,
+    shown,
+    shown_storage,
+    without_any_password,
+)
 
-LONGEST_MESSAGE = 500  # characters, without the file's name
 _WORDS = {  # keys of other tools, and those to use here
     **dict.fromkeys(("n_trials", "trials", "max_trials", "iterations"), ("rounds",)),
     **dict.fromkeys(("max_time", "duration", "time_limit", "time_budget"), ("budget",)),
@@ -207,4 +213,4 @@ def _nearest(given: str, known: list[str]) -> str:
 
 def one_line(text: str) -> str:
     line = " ".join(printable(text).split())
-    return line if len(line) <= LONGEST_MESSAGE else f"{line[:300]} ... {line[-150:]}"
+    return shortened(line, LONGEST_REASON)

@@ -15,6 +15,7 @@ from surefoot._internal.estimands import Estimand
 from surefoot.tune.definition.command_template import CommandTemplate
 from surefoot.tune.definition.section import (
     LARGEST_INTEGER,
+    MOST_LISTED,
     Direction,
     InvalidKey,
     PrintedName,
@@ -23,17 +24,14 @@ from surefoot.tune.definition.section import (
     UnitText,
 )
 from surefoot.tune.measuring.quantity import UNSURE, sole
-from surefoot.tune.measuring.unit_scales import is_known, scale
-from surefoot.tune.plain_text import shown, shown_storage
+from surefoot.tune.measuring.unit_scales import is_known, scale, seconds_in
+from surefoot.tune.plain_text import LONGEST_NAME, shown, shown_storage
 from surefoot.types import Constraint, Objective
 
 if TYPE_CHECKING:
     from surefoot.risks import Risk
 
 FEW_ROUNDS = 24  # of which the usual initial design takes a third or more
-MOST_INITIAL = 10_000  # configurations of the initial design
-_SECONDS = {"s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-LONGEST_NAME = 200  # characters; a file system allows 255 bytes, and SQLite adds to the name
 
 
 def _as_line(value: Any) -> Any:
@@ -63,13 +61,13 @@ def seconds_of(time: str) -> float:
     one = r"(\d{1,9}(?:\.\d{1,9})?) ?(d|h|min|m|s)"
     if not re.fullmatch(rf"{one}(?: ?{one})*", time):
         return 0.0
-    return sum(float(number) * _SECONDS[unit] for number, unit in re.findall(one, time))
+    return sum(float(number) * seconds_in(unit) for number, unit in re.findall(one, time))
 
 
 CommandLine = Annotated[str, BeforeValidator(_as_line)]
 
 
-ROUNDS_IN_BUDGET = 1000  # at most, where only a time is given
+MANY = 1000  # rounds, where only a time is given, or that are asked for at once
 
 
 class StudySection(Section):
@@ -80,7 +78,7 @@ class StudySection(Section):
     )
     direction: Direction = "minimize"
     rounds: int = Field(
-        default=ROUNDS_IN_BUDGET,
+        default=MANY,
         ge=1,
         le=LARGEST_INTEGER,
         description="a whole number of at least 1",
@@ -91,7 +89,10 @@ class StudySection(Section):
     )
     seed: int = Field(default=0, ge=0, lt=2**32, description="a whole number from 0 to 2**32 - 1")
     initial: int | None = Field(
-        default=None, ge=1, le=MOST_INITIAL, description=f"a whole number from 1 to {MOST_INITIAL}"
+        default=None,
+        ge=1,
+        le=MOST_LISTED,
+        description=f"a whole number from 1 to {MOST_LISTED}",
     )
     storage: str | None = Field(
         default=None, description="an Optuna storage URL such as 'sqlite:///NAME.db'"

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic.fields import FieldInfo
 
-from surefoot.parameters.parameter import NARROWEST
+from surefoot._internal.numbers import TINY
 from surefoot.tune.plain_text import shown
 
 VALUE = (
@@ -20,6 +20,7 @@ VALUE = (
 )
 
 
+MOST_LISTED = 10_000  # of an initial design, or a finite environment
 LARGEST_INTEGER = 2**53  # float64 has all integers up to it
 _UNIT = "a text such as 'MB', of at most 20 characters"
 Finite = Annotated[float, Field(allow_inf_nan=False, description="a finite number")]
@@ -109,7 +110,7 @@ def check_range(low: float, high: float) -> None:
         raise InvalidKey("low", f"got {shown(low)}, expected less than high = {shown(high)}")
     if not (is_finite(high) and is_finite(low) and is_finite(high - low)):
         raise InvalidKey("low", f"got {shown(low)}, too far from high = {shown(high)} for float64")
-    if high - low < NARROWEST:
+    if high - low < TINY:
         raise InvalidKey("low", f"got {shown(low)}, too near to high = {shown(high)} for float64")
 
 

@@ -36,9 +36,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot._internal.numbers import MAD_TO_SD
+
 Floats = NDArray[np.float64]
 
-_DEVIATION = 1.4826 * math.sqrt(2.0 / 3.0)  # robust, of Student-t with 2 dof and scale 1
+_DEVIATION = MAD_TO_SD * math.sqrt(2.0 / 3.0)  # robust, of Student-t with 2 dof and scale 1
 IMPROVEMENTS: Floats = _DEVIATION * np.array([0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0])
 
 

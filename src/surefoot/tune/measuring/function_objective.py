@@ -27,12 +27,12 @@ from surefoot.tune.measuring.printed_value import of_replicates
 from surefoot.tune.measuring.quantity import Missing, Quantity
 from surefoot.tune.measuring.race import NO_RACE, Ending
 from surefoot.tune.measuring.supervised_process import (
-    POLL,
     KeptProcesses,
     SupervisedProcess,
     left_behind,
 )
 from surefoot.tune.stopping import Stop
+from surefoot.tune.system import PAUSE
 
 SERVER = Path(__file__).with_name("function_server.py")
 _NO_VALUE = (
@@ -199,7 +199,7 @@ class FunctionServer:
     def _reply(self, deadline: float | None, stop: Stop) -> dict[str, Any]:
         while b"\n" not in self._buffer:
             stop.check()
-            left = POLL if deadline is None else min(POLL, deadline - time.monotonic())
+            left = PAUSE if deadline is None else min(PAUSE, deadline - time.monotonic())
             if left <= 0:
                 self.broken = True
                 return {"error": timed_out(self._timeout)}

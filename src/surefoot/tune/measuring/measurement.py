@@ -8,17 +8,15 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from surefoot.tune.definition.environment import Variable
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.quantity import UNSURE, Missing, Quantity, into_declared, plain_number
 from surefoot.tune.measuring.unit_scales import factor
-from surefoot.tune.plain_text import storable
+from surefoot.tune.plain_text import LONGEST_LINE, LONGEST_NAME, LONGEST_REASON, storable
 
-OUTPUT_CHARACTERS = 2000  # of a failed run's output, kept with its trial
-REASON_CHARACTERS = 500
-WORKER_CHARACTERS = 200
+T = TypeVar("T")
 MAX_FAILURES = 5  # in a row, which end what is measured
 MEASUREMENT = "the measurement"
 
@@ -100,6 +98,24 @@ class Measurement:
         }
         return replace(self, readings={**self.readings, **scaled})
 
+    @property
+    def record(self) -> dict[str, Any]:
+        """JSON values by name, without those that say nothing, as `recorded` reads them."""
+        known = {
+            "sem": self.sem,
+            "ended early": self.ended_early,
+            "samples": self.samples,
+            "worker": self.worker,
+            "left behind": self.left_behind,
+            "unit": self.number.unit,
+            "constraints": self.values,
+            "sems": {name: one.sem for name, one in self.others.items() if one.sem},
+            "units": {name: one.unit for name, one in self.others.items()},
+            "environment": dict(self.environment or {}),
+        }
+        given = {name: one for name, one in known.items() if one}
+        return {"value": self.value, **given, "seconds": round(self.seconds, 6)}
+
 
 @dataclass(frozen=True)
 class Failure:
@@ -125,6 +141,62 @@ class Failure:
     left_behind: str = ""
     unclear: bool = False
     worker: str = ""
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """JSON values by name, without those that say nothing, as `recorded` reads them."""
+        known = {
+            "output": self.output,
+            "blameless": self.blameless,
+            "worker": self.worker,
+            "left behind": self.left_behind,
+        }
+        given = {name: one for name, one in known.items() if one}
+        return {"failure": self.reason, **given, "seconds": round(self.seconds, 6)}
+
+
+def recorded(record: Mapping[str, Any]) -> Measurement | Failure:
+    """The measurement or failure of a `record`.
+
+    Raises:
+        KeyError, TypeError: If something is missing or of another type.
+    """
+    seconds, worker = _finite(record.get("seconds", 0.0)), _of(str, record.get("worker", ""))
+    if "value" not in record:
+        output, blameless = record.get("output", ""), record.get("blameless", False)
+        reason = _of(str, record["failure"])
+        return Failure(reason, _of(str, output), seconds, _of(bool, blameless), worker=worker)
+    others, errors, units = (
+        _of(dict, record.get(key, {})) for key in ("constraints", "sems", "units")
+    )
+    readings = {VALUE: _quantity(record["value"], record.get("sem", 0.0), record.get("unit", ""))}
+    for name, one in others.items():
+        readings[name] = _quantity(one, errors.get(name, 0.0), units.get(name, ""))
+    return Measurement(
+        readings,
+        seconds,
+        _of(dict, record["environment"]) if "environment" in record else None,
+        worker=worker,
+        ended_early=_of(bool, record.get("ended early", False)),
+        samples=_of(int, record.get("samples", 0)),
+    )
+
+
+def _quantity(value: Any, sem: Any, unit: Any) -> Quantity:
+    return Quantity(_finite(value), _finite(sem), _of(str, unit))
+
+
+def _of(kind: type[T], value: Any) -> T:
+    if not isinstance(value, kind) or isinstance(value, bool) is not (kind is bool):
+        raise TypeError
+    return value
+
+
+def _finite(value: Any) -> float:
+    number: float = _of(int | float, value)  # type: ignore[arg-type]
+    if not math.isfinite(number):
+        raise TypeError
+    return float(number)
 
 
 @dataclass(frozen=True)
@@ -205,10 +277,10 @@ def outcome(
         missing = others
     else:
         readings = {name: _storable(one) for name, one in {VALUE: number, **others}.items()}
-        who = storable(worker or "").strip()[:WORKER_CHARACTERS]
+        who = storable(worker or "").strip()[:LONGEST_NAME]
         return Measurement(readings, seconds, environment, left_behind, who)
-    reason = storable(missing.reason)[:REASON_CHARACTERS]
-    output = storable(output)[-OUTPUT_CHARACTERS:].strip()
+    reason = storable(missing.reason)[:LONGEST_REASON]
+    output = storable(output)[-LONGEST_LINE:].strip()
     return Failure(reason, output, seconds, missing.blameless, left_behind, missing.unclear)
 
 
@@ -237,7 +309,7 @@ def valid(number: Quantity | Missing, what: str, blameless: bool) -> Quantity | 
 
 
 def _storable(number: Quantity) -> Quantity:
-    return replace(number, text=storable(number.text)[:REASON_CHARACTERS])
+    return replace(number, text=storable(number.text)[:LONGEST_REASON])
 
 
 def positive(result: Measurement | Failure) -> Measurement | Failure:

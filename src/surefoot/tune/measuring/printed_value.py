@@ -13,9 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from surefoot._internal.numbers import LAST_DIGITS, MAD_TO_SD
 from surefoot.tune.definition.section import ValueName
 from surefoot.tune.measuring.json_output import Document, Output, json_number
 from surefoot.tune.measuring.quantity import (
+    MOST,
+    NEAR,
     Figure,
     Missing,
     Quantity,
@@ -26,13 +29,12 @@ from surefoot.tune.measuring.quantity import (
     sole,
     unclear,
 )
+from surefoot.tune.measuring.unit_scales import seconds_in
 from surefoot.tune.plain_text import LISTED, listed
 
 NO_NUMBER = "no number on standard output"
 _WORKER = re.compile(r"^[^\S\n]*+worker[^\S\n]*+=[^\S\n]*+(.*)$", re.MULTILINE)
 _SAMPLES = re.compile(r"[^\S\n]*+samples?+[^\S\n]*+[:=]")
-_NEAR = 80  # characters before a key and behind it that say what its number is
-_LINES = 200  # last ones in which names are looked for
 # Between a key and its number: a quote, a note in brackets, dots, one sign.
 _BETWEEN = (
     r"[\"'`]?+(?:[^\S\n]*+(?:\([^)\n]{0,80}+\)|\[[^]\n]{0,80}+\]))?+(?P<before>[^\S\n]*+)(?:\.{2,}+[^\S\n]*+)?+"
@@ -53,13 +55,10 @@ _MISSING = re.compile(
     r"[^\S\n]*+[,;.]?[^\S\n]*+",
     re.IGNORECASE,
 )
-_SECONDS = {"d": 86400.0, "H": 3600.0, "h": 3600.0, "M": 60.0, "m": 60.0, "S": 1.0, "s": 1.0}
 
 
 _K = 1.345  # robust deviations at which residuals are clipped: 95 % efficiency for Gaussian noise
-_MAD_TO_SD = 1.4826
 _PASSES = 100
-_TOLERANCE = 1e-10  # of the scale
 
 
 @dataclass(frozen=True)
@@ -182,7 +181,7 @@ def named_value(
         return _by_column(output, plain(column), key)
     behind = keyed(output.text, name.text)
     behind = (one for one in behind if one.number is not None or one.assigned)
-    there = list(itertools.islice(behind, _LINES))
+    there = list(itertools.islice(behind, MOST))
     for document in reversed(output.documents):
         if there and document.begin < there[0].start:
             break
@@ -214,12 +213,12 @@ def keyed(text: str, key: str) -> Iterator[Keyed]:
     pattern = re.compile(rf"(?<![\w.\-]){re.escape(plain(key).strip())}(?![\w\-]){_BETWEEN}")
     for match in reversed(list(pattern.finditer(text))):
         end = text.find("\n", match.end())
-        end = min(end if end >= 0 else len(text), match.end() + _NEAR)
+        end = min(end if end >= 0 else len(text), match.end() + NEAR)
         rest = text[match.end() : end]
         attached = match["sign"] == "=" and not match["before"] + match["after"]
         number, length = _first(rest, attached)
         between = match["before"] + (match["sign"] or "") + match["after"]
-        start = max(text.rfind("\n", 0, match.start()) + 1, match.start() - _NEAR)
+        start = max(text.rfind("\n", 0, match.start()) + 1, match.start() - NEAR)
         before, stop = text[start : match.start()], match.end() + length
         if isinstance(number, Quantity) and is_spread(text[start:end]):
             number = replace(number, sem=0.0)
@@ -393,7 +392,7 @@ def _not_there(output: Output, name: ValueName, key: str) -> Missing | None:
     for document in reversed(output.documents):
         if known := listed([one.name for one in _first_numbers(document) if one.name]):
             return unclear(f"no {name.text} in the JSON output, expected one of {known} in {key}")
-    lines = itertools.islice(output.lines(), _LINES)
+    lines = itertools.islice(output.lines(), MOST)
     found = [one for line, _ in lines for one in reversed(quantities(line))]
     if not found:
         return None
@@ -430,7 +429,7 @@ def _duration(text: str) -> Quantity | None:
     match = _DURATION.fullmatch(text)
     if match is None:
         return None
-    seconds = sum(_SECONDS[part] * float(one) for part, one in match.groupdict().items() if one)
+    seconds = sum(seconds_in(part) * float(one) for part, one in match.groupdict().items() if one)
     return Quantity(seconds, unit="s", text=text)
 
 
@@ -469,16 +468,16 @@ def robust_location(values: Sequence[float]) -> tuple[float, float]:
     y = np.asarray(values, dtype=np.float64)
     location = float(np.median(y))
     deviations = np.abs(y - location)
-    scale = _MAD_TO_SD * float(np.median(deviations))
+    scale = MAD_TO_SD * float(np.median(deviations))
     if scale == 0.0 and deviations.any():  # most are equal, as with a coarse clock
-        scale = _MAD_TO_SD * float(np.median(deviations[deviations > 0.0]))
+        scale = MAD_TO_SD * float(np.median(deviations[deviations > 0.0]))
     if scale == 0.0:
         return location, 0.0
     for _ in range(_PASSES):
         clipped = np.clip(y - location, -_K * scale, _K * scale)
         step = float(clipped.mean())
         location += step
-        if abs(step) <= _TOLERANCE * scale:
+        if abs(step) <= LAST_DIGITS * scale:
             break
     inside = np.abs(y - location) <= _K * scale
     clipped = np.clip(y - location, -_K * scale, _K * scale)

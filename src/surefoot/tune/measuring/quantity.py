@@ -96,9 +96,9 @@ _USUAL = re.compile(rf"[-+]?{_DIGITS}(?:[eE][-+]?[0-9]++)?+")
 _NAME = re.compile(r"((?!\s)(?:[^,;|()\[\]{}=:]|\([^()]*+\))++)[=:][^\S\n]*+$")
 _ANY = re.compile(r"[0-9]|(?i:inf|nan)")
 _OPENING = " \t\"'`[("
-_NAME_CHARACTERS = 60
+NEAR = 80  # characters before a number or its key, and behind it, that say what it is
 _APART = re.compile(r"\s{2,}|\t")  # columns of a line
-MOST = 100  # of a line: no more are needed to know that there are several
+MOST = 200  # numbers of a line, or last lines, that are read: enough to know that there are several
 _SPREAD = re.compile(rf"{_PLUS_MINUS}\s*+(?:σ|std|s\.?d\.?(?!\w)|dev)", re.IGNORECASE)
 # Minus sign, hyphens, figure and en dash; an em dash may be a dash or a sign, as two hyphens may.
 _DASHES = str.maketrans(dict.fromkeys("−‐﹣‒–", "-") | dict.fromkeys("—―", "--"))
@@ -360,7 +360,7 @@ def _with_error(line: str, match: re.Match[str], named: int) -> Quantity | Figur
 
 
 def _at(one: Quantity, start: int, line: str, named: int) -> Quantity:
-    before = line[max(named, start - _NAME_CHARACTERS) : start].rstrip("\"'` [(")
+    before = line[max(named, start - NEAR) : start].rstrip("\"'` [(")
     name = _NAME.search(before) if before.endswith(("=", ":")) else None
     label = "" if name is None else _APART.split(name[1].strip())[-1].strip(" \"'`-.")
     return replace(one, name=label, start=start, end=start + one.end - one.start)

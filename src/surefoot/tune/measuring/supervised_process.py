@@ -14,13 +14,11 @@ from pathlib import Path
 
 from surefoot.tune.plain_text import listed
 from surefoot.tune.stopping import Stop
+from surefoot.tune.system import PATIENCE, PAUSE
 
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
 CHUNK = 65536
 MOST = 1 << 24  # bytes of standard output in which the measurement is searched
-PIPE = 1 << 20  # bytes that a pipe holds at most
-POLL = 0.1  # seconds between looks at whether the run was told to stop
-PATIENCE = 15.0  # seconds for the supervisor to end everything, more than its grace periods
 
 
 class KeptProcesses:
@@ -82,7 +80,7 @@ def _read_names(report: int) -> list[str]:
     text, deadline = b"", time.monotonic() + PATIENCE
     while (left := deadline - time.monotonic()) > 0:
         if select.select([report], [], [], left)[0]:
-            data = os.read(report, 65536)
+            data = os.read(report, CHUNK)
             if not data:
                 break
             text += data
@@ -230,7 +228,7 @@ class SupervisedProcess:
         """
         while self._code is None:
             stop.check()
-            left = POLL if deadline is None else min(POLL, deadline - time.monotonic())
+            left = PAUSE if deadline is None else min(PAUSE, deadline - time.monotonic())
             if left <= 0 or enough():
                 return None
             self.read(left)
@@ -240,7 +238,7 @@ class SupervisedProcess:
     def drain(self) -> None:
         """Read the output that has been written so far, however much is being written."""
         for descriptor in (self._stdout, self._stderr):
-            for _ in range(PIPE // CHUNK):
+            for _ in range(MOST // CHUNK):
                 if descriptor not in self._selector.get_map() or not self._take(descriptor):
                     break
 
@@ -253,7 +251,7 @@ class SupervisedProcess:
             self._order(b"t")
             deadline = time.monotonic() + PATIENCE
             while self._code is None and time.monotonic() < deadline:
-                self.read(POLL)
+                self.read(PAUSE)
             self.drain()
             self._order(b"k")
             self._kept.add(self._supervisor)
@@ -269,7 +267,7 @@ class SupervisedProcess:
         deadline = time.monotonic() + PATIENCE
         # What the program prints as it ends must be read, or it may hang.
         while self._report in self._selector.get_map() and time.monotonic() < deadline:
-            self.read(POLL)
+            self.read(PAUSE)
         try:
             self._supervisor.wait(max(0.1, deadline - time.monotonic()))
         except subprocess.TimeoutExpired:

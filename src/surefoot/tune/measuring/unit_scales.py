@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-_TIMES = {
-    "ns": 1e-9,
-    "us": 1e-6,
-    "μs": 1e-6,  # the Greek letter; the micro sign is normalised to it
-    "ms": 1e-3,
-    "s": 1.0,
-    "min": 60.0,
-    "h": 3600.0,
-    "hr": 3600.0,
-    "d": 86400.0,
-}
+# The Greek letter; the micro sign is normalised to it.
+_SMALL = {"m": 1e-3, "μ": 1e-6, "u": 1e-6, "n": 1e-9}
+_DECIMAL = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
+_BINARY = {f"{name}i": 1024.0**power for power, name in enumerate("KMGTP", 1)}
+_TIMES = {"s": 1.0, "min": 60.0, "h": 3600.0, "hr": 3600.0, "d": 86400.0}
+_TIMES |= {f"{prefix}s": size for prefix, size in _SMALL.items()}
 _TIME_WORDS = {
     "nanosecond": "ns",
     "nsec": "ns",
@@ -28,8 +23,6 @@ _TIME_WORDS = {
     "min": "min",
     "day": "d",
 }
-_DECIMAL = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
-_BINARY = {f"{name}i": 1024.0**power for power, name in enumerate("KMGTP", 1)}
 _PER_SECOND = ("IO", "Q", "R", "T", "P", "F", "U", "LU", "TE")  # I/O operations, queries, ...
 _COUNTED = {  # by dimension: units that take a prefix
     "byte": ("B", "byte", "bytes", "Byte", "Bytes"),
@@ -40,14 +33,13 @@ _COUNTED = {  # by dimension: units that take a prefix
     "op": ("ops", "OPS"),
     **{f"{name}PS": (f"{name}PS", f"{name.lower()}ps") for name in _PER_SECOND},
 }
-_SMALL = {"m": 1e-3, "μ": 1e-6, "u": 1e-6, "n": 1e-9}
 _PHYSICAL = ("J", "W", "Wh", "V", "A", "Ah", "eV", "Ha", "Pa", "bar", "g")
-_LENGTHS = {"nm": 1e-9, "um": 1e-6, "μm": 1e-6, "mm": 1e-3, "cm": 1e-2, "km": 1e3}
+_LENGTHS = {f"{prefix}m": size for prefix, size in _SMALL.items()} | {"cm": 1e-2, "km": 1e3}
 _PREFIX_WORDS = {
-    **dict(zip(("kilo", "mega", "giga", "tera", "peta"), (1e3, 1e6, 1e9, 1e12, 1e15), strict=True)),
-    **{f"{name}bi": 1024.0**power for power, name in enumerate(("ki", "me", "gi", "te", "pe"), 1)},
+    **{name: _DECIMAL[name[0].upper()] for name in ("kilo", "mega", "giga", "tera", "peta")},
+    **{f"{name}bi": _BINARY[f"{name[0].upper()}i"] for name in ("ki", "me", "gi", "te", "pe")},
 }
-_NUMBERS = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
+_NUMBERS = dict(zip(("thousand", "million", "billion", "trillion"), "kMGT", strict=True))
 
 
 def _scales() -> dict[str, tuple[str, float]]:
@@ -70,7 +62,8 @@ def _scales() -> dict[str, tuple[str, float]]:
             for prefix, factor in of.items()
         },
         **{name: ("metre", factor) for name, factor in _LENGTHS.items()},
-        **{name: ("", factor) for name, factor in (prefixes | _NUMBERS).items()},
+        **{name: ("", factor) for name, factor in prefixes.items()},
+        **{name: ("", _DECIMAL[prefix]) for name, prefix in _NUMBERS.items()},
         **dict.fromkeys(("%", "percent"), ("%", 1.0)),
     }
 
@@ -103,6 +96,11 @@ def scale(unit: str) -> tuple[str, float]:
         return unit, 1.0
     (counted, factor), (each, divisor) = scale(above), scale(below)
     return f"{counted}/{each}", factor / divisor
+
+
+def seconds_in(unit: str) -> float:
+    """Seconds in a part of a time: a day, an hour, a minute or a second, by its first letter."""
+    return _TIMES["min" if unit.lower() == "m" else unit.lower()]
 
 
 def is_known(unit: str) -> bool:

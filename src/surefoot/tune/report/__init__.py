@@ -13,7 +13,7 @@ from surefoot.tune.display import format_seconds
 from surefoot.tune.output_file import check_output, output_file
 from surefoot.tune.plain_text import storable
 from surefoot.tune.report.collect import collect
-from surefoot.tune.report.page import as_json, page, summary
+from surefoot.tune.report.page import RELOADS, as_json, page, summary
 from surefoot.tune.study.early_stop import latest_run, seconds_to_end
 from surefoot.tune.study.opened_study import open_study
 from surefoot.tune.study.schedule import Schedule
@@ -25,7 +25,6 @@ __all__ = ["write_report", "write_state"]
 
 _SHORT = {".md": summary, ".json": as_json}  # what is no page, by the ending
 _ENDINGS = (".html", ".htm", *_SHORT)
-POLL = 2.0  # seconds between looks at the study
 
 
 def write_report(study_file: Path | str, output: Path | str) -> None:
@@ -96,7 +95,7 @@ def watched(
                 yield state
         if ended:
             return
-        sleep(POLL)
+        sleep(RELOADS)
 
 
 def _write(state: StudyState, path: Path, rounds: int, ended: bool) -> None:

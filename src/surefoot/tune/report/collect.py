@@ -32,6 +32,7 @@ from surefoot.tune.report.contents import (
 )
 from surefoot.tune.report.decision import decision, violated
 from surefoot.tune.report.formatting import setting
+from surefoot.tune.report.plotting import GRID
 from surefoot.tune.study.best_by_given import values_along
 from surefoot.tune.study.early_stop import probability_left
 from surefoot.tune.study.findings import Findings
@@ -47,7 +48,6 @@ from surefoot.tune.study.trial_attributes import (
 )
 from surefoot.types import InvalidInput, Outcome
 
-SLICE_POINTS = 48  # along a number
 CHECKPOINTS = 10
 PACKAGES = ("surefoot", "torch", "gpytorch", "optuna", "numpy")
 
@@ -250,7 +250,7 @@ def _best_values(model: StudyBelief, measured: list[FrozenTrial]) -> dict[str, A
 def _values(space: SearchSpace, name: str, recommended: Any) -> tuple[Any, ...]:
     """The values of a parameter at which its slice is predicted."""
     parameter = space.named.parameters[name]
-    along = values_along(parameter, np.linspace(0.0, 1.0, SLICE_POINTS))
+    along = values_along(parameter, np.linspace(0.0, 1.0, GRID))
     is_choice = isinstance(parameter, Choice)
     return tuple(along if is_choice else sorted({*along, recommended}))
 

@@ -14,6 +14,7 @@ from surefoot.integrations.optuna import StudyBelief
 from surefoot.tune.comparison.compare import recorded_comparison
 from surefoot.tune.comparison.comparison import Comparison, limits_text
 from surefoot.tune.comparison.comparison_file import Runs
+from surefoot.tune.comparison.measured_limits import readings_of
 from surefoot.tune.comparison.paired_test import median_interval
 from surefoot.tune.definition.constraint_text import describe, limit_words, probability_text
 from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement
@@ -131,12 +132,7 @@ def _run(
 
 def _measured(runs: Runs, side: str, key: str, limit: Constraint | None) -> Estimate | None:
     """Median of the runs of one side, with its confidence sequence; their range if too few."""
-    found = (pair.get(side) for pair in runs if len(pair) == 2)
-    values = [
-        one.readings[key].value
-        for one in found
-        if isinstance(one, Measurement) and key in one.readings
-    ]
+    values = readings_of(key, [pair for pair in runs if len(pair) == 2], side)
     if not values:
         return None
     lower, upper = median_interval(np.asarray(values))

@@ -6,10 +6,12 @@ from itertools import accumulate, pairwise
 
 import plotly.graph_objects as go
 
+from surefoot._internal.numbers import ROUNDING
 from surefoot.tune.report.contents import EnvironmentView, Report
 from surefoot.tune.report.formatting import interval_text, setting, settings_html, within
 from surefoot.tune.report.plotting import (
     BLUE,
+    GRID,
     ORANGE,
     PREDICTED,
     SMALL,
@@ -23,9 +25,7 @@ from surefoot.tune.report.plotting import (
     new_figure,
 )
 
-MAX_POINTS = 40  # environments that are drawn one by one
 MAX_TICKS = 12
-BINS = 32
 
 
 def description(view: EnvironmentView) -> str:
@@ -60,7 +60,7 @@ def in_tail(report: Report, view: EnvironmentView) -> list[bool]:
     for index in sorted(possible, key=lambda index: -sign * view.predicted[index].mean):
         tail[index] = True
         reached += view.weights[index]
-        if reached >= (view.risk.level or 0.0) - 1e-9:
+        if reached >= (view.risk.level or 0.0) - ROUNDING:
             break
     return tail
 
@@ -89,7 +89,7 @@ def over_one_variable(report: Report, view: EnvironmentView) -> go.Figure:
         f"{escape(name)} = {escape(setting(value))}<br>{interval_text(interval)}"
         for value, interval in zip(x, predicted, strict=True)
     ]
-    one_by_one = view.discrete and len(x) <= MAX_POINTS
+    one_by_one = view.discrete and len(x) <= GRID
     if one_by_one:
         add_points(figure, x, predicted, tail, hover)
     else:
@@ -217,17 +217,17 @@ def _add_distribution(
 ) -> None:
     """Draw the probabilities of single values, or a histogram, on an axis below the figure's."""
     low, high = x[0], x[-1]
-    step = (high - low) / BINS or 1.0
+    step = (high - low) / GRID or 1.0
     for bad, colour in ((False, BLUE), (True, ORANGE)):
         chosen = [(at, w) for at, w, one in zip(x, weights, tail, strict=True) if one is bad]
         if one_by_one:
             centres, heights = [at for at, _ in chosen], [weight for _, weight in chosen]
             width = 0.5 * min(b - a for a, b in pairwise(x))
         else:
-            centres, width = [low + (index + 0.5) * step for index in range(BINS)], step
-            heights = [0.0] * BINS
+            centres, width = [low + (index + 0.5) * step for index in range(GRID)], step
+            heights = [0.0] * GRID
             for at, weight in chosen:
-                heights[min(int((at - low) / step), BINS - 1)] += weight
+                heights[min(int((at - low) / step), GRID - 1)] += weight
         figure.add_bar(
             x=centres,
             y=heights,

@@ -32,7 +32,7 @@ from surefoot.tune.report.plotting import (
 )
 
 # Weights of measurements, from outliers to those in full.
-WEIGHTS = [[0.0, ORANGE], [0.5, "#d9a441"], [1.0, BLUE]]
+WEIGHTS = [ORANGE, "#d9a441", BLUE]
 
 
 def convergence(report: Report) -> go.Figure:

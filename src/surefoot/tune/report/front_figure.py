@@ -24,7 +24,7 @@ from surefoot.tune.report.plotting import (
     shares,
 )
 
-CERTAINTY = [[0.0, "#c3d9ef"], [1.0, "#174a7c"]]
+CERTAINTY = ["#c3d9ef", "#174a7c"]
 
 
 def front_figure(

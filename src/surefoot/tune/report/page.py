@@ -19,6 +19,7 @@ from plotly.offline import get_plotlyjs
 
 from surefoot.tune.definition.constraint_text import constraint_lines
 from surefoot.tune.estimate_text import measured_text as number
+from surefoot.tune.plain_text import finite_json
 from surefoot.tune.report.contents import EnvironmentView, Estimate, Report
 from surefoot.tune.report.descriptions import (
     convergence_text,
@@ -53,7 +54,7 @@ from surefoot.tune.report.front_figure import front_text, fronts
 
 _COLUMNS = {"trial", "measured", "predicted", "weight", "state", "seconds", "failure"}
 """Columns that every table of trials has."""
-RELOADS = 5  # seconds between two readings of a page that reloads itself
+RELOADS = 5  # seconds between two looks at the study, and readings of a page that reloads itself
 
 
 def page(report: Report, progress: str = "", reloads: bool = False) -> str:
@@ -147,8 +148,7 @@ def as_json(report: Report) -> str:
         "history": [asdict(one) for one in report.history],
         "rows": [asdict(one) for one in report.trials],
     }
-    # Ends of an interval that are not known are null, as JSON has no infinity.
-    return json.dumps(json.loads(json.dumps(content), parse_constant=lambda _: None), indent=1)
+    return json.dumps(finite_json(content), indent=1)
 
 
 @cache

@@ -27,6 +27,7 @@ SYMBOLS = {  # by the sides of the horizontal and the vertical axis that a value
 }
 PREDICTED = "predicted, with its interval"
 SMALL = {"height": 250, "showlegend": False, "margin": {"l": 52, "r": 12, "t": 8, "b": 32}}
+GRID = 41  # values along an axis
 FENCE = 3.0  # interquartile ranges: far out by Tukey's rule (Exploratory Data Analysis, 1977)
 
 
@@ -128,7 +129,7 @@ def add_line(
     )
 
 
-def shares(colours: list[list[Any]], **place: Any) -> dict[str, Any]:
+def shares(colours: list[str], **place: Any) -> dict[str, Any]:
     """Settings of markers that are coloured by numbers from 0 to 1, with a scale beside them."""
     bar = {"thickness": 8, "outlinewidth": 0, "tickvals": [0, 0.5, 1], **place}
     return {"colorscale": colours, "cmin": 0, "cmax": 1, "colorbar": bar}

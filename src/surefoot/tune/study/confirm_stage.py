@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from optuna.trial import FrozenTrial, TrialState
 
+from surefoot._internal.numbers import FEWEST, ROUNDING
 from surefoot.tune.comparison.paired_test import medians_text
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.study.trial_attributes import is_interrupted, is_round
@@ -22,15 +23,13 @@ if TYPE_CHECKING:
 CONFIRM = "surefoot:confirm"
 """Attribute of a study: the candidates. Of a trial: the rounds of the stage that it belongs to."""
 
-LEAST_RUNS = 3  # fewer do not tell several configurations apart
-
 
 def confirm_runs(study_file: StudyFile, rounds: int) -> int:
     """Runs of the confirm stage of so many rounds in all; 0 where there is none."""
     if not study_file.scheme.is_replayed:
         return 0
-    runs = int(study_file.confirm.share * rounds + 1e-9)
-    return runs if runs >= LEAST_RUNS else 0
+    runs = int(study_file.confirm.share * rounds + ROUNDING)
+    return runs if runs >= FEWEST else 0
 
 
 @dataclass(frozen=True)

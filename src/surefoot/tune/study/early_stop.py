@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 STOP = "surefoot:stop"
 """Attribute of a study: the last check whether to end the search, and its result."""
 
-LEAST_ROUNDS = 15  # before the first check
+LEAST_ROUNDS = 15  # before the first check, and by which the pace of a run is estimated
 ROUNDS_PER_PARAMETER = 10  # before the first check: fewer do not determine the lengthscales
 EVERY = 3  # rounds from one check to the next
 IN_A_ROW = 2  # checks that must agree, since the fit of the model varies
@@ -34,7 +34,6 @@ SEARCHED = "surefoot:searched"
 """Attribute of a study whose search has ended with its share of the budget: when, and until when.
 
 It is of one budget: with a larger one the search goes on."""
-RECENT = 10  # rounds by which the pace of a run is estimated
 
 
 @dataclass(frozen=True)
@@ -226,7 +225,7 @@ def seconds_to_end(trials: Sequence[FrozenTrial], run: str, rounds: int, now: da
         now: The present time.
     """
     own = [one for one in trials if is_round(one) and run_of(one) == run]
-    ends = sorted(one.datetime_complete for one in own if one.datetime_complete)[-RECENT:]
+    ends = sorted(one.datetime_complete for one in own if one.datetime_complete)[-LEAST_ROUNDS:]
     if len(ends) < 2:
         return math.nan
     pace = (ends[-1] - ends[0]).total_seconds() / (len(ends) - 1)

@@ -11,14 +11,12 @@ from optuna.trial import FrozenTrial
 
 from surefoot.integrations.optuna import TIME
 from surefoot.tune.estimate_text import Units
-from surefoot.tune.plain_text import printable
+from surefoot.tune.plain_text import listed, printable
 from surefoot.tune.study.model_checks import ALONE, beside_others
 from surefoot.tune.study.state import StudyState
 
 if TYPE_CHECKING:
     from surefoot.integrations.optuna import StudyDrift
-
-_SHOWN = 8  # workers that differ most from their average
 
 
 def effect_lines(state: StudyState) -> tuple[str, ...]:
@@ -117,12 +115,10 @@ def _workers_line(
     workers: Mapping[str, tuple[float, float, float]], average: float, units: Units
 ) -> str:
     ordered = sorted(workers.items(), key=lambda each: -abs(each[1][0] - average))
-    shown = ", ".join(
-        f"{printable(name)} {units.of_value(f'{value:.5g}')}"
-        for name, (value, *_) in ordered[:_SHOWN]
+    shown = listed(
+        f"{printable(name)} {units.of_value(f'{value:.5g}')}" for name, (value, *_) in ordered
     )
-    more = f" and {len(ordered) - _SHOWN} more" if len(ordered) > _SHOWN else ""
     return (
-        f"Workers differ: the recommended configuration is predicted at {shown}{more}. These "
+        f"Workers differ: the recommended configuration is predicted at {shown}. These "
         f"differences are taken out, and predictions are for the average of the workers."
     )

@@ -11,8 +11,10 @@ from typing import Any
 
 from optuna.trial import FrozenTrial
 
+from surefoot._internal.numbers import FEWEST
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.plain_text import printable
+from surefoot.tune.study.model_checks import LEVEL
 from surefoot.tune.study.trial_attributes import (
     failure_reason,
     is_failed_round,
@@ -22,8 +24,6 @@ from surefoot.tune.study.trial_attributes import (
 from surefoot.types import NotReady
 
 _RELATIONS = {"=": operator.eq, ">=": operator.ge, "<=": operator.le}
-_LEAST = 3  # failures, of which something in common is said
-_CHANCE = 0.01  # probability of a common property where failures have nothing to do with it
 
 
 def explained_failure(trial: FrozenTrial) -> str:
@@ -85,10 +85,10 @@ def shared_property(failed: Sequence[FrozenTrial], rounds: Sequence[FrozenTrial]
         failed: The failed trials.
         rounds: They and all others.
     """
-    if len(failed) < _LEAST or len(failed) == len(rounds):
+    if len(failed) < FEWEST or len(failed) == len(rounds):
         return ""
     properties = list(_properties([trial.params for trial in failed]))
-    best, least = "", _CHANCE / max(len(properties), 1)
+    best, least = "", LEVEL / max(len(properties), 1)
     for one in properties:
         having = sum(one.holds(trial.params) for trial in rounds)
         # The probability that as many trials, drawn at random, all have it.

@@ -25,7 +25,7 @@ from surefoot.tune.study.confirm_stage import ConfirmStage
 from surefoot.tune.study.effects_text import effect_lines
 from surefoot.tune.study.failures import failure_lines
 from surefoot.tune.study.front_text import StudyFront
-from surefoot.tune.study.model_checks import contradictions
+from surefoot.tune.study.model_checks import LEAST_TRIALS, contradictions
 from surefoot.tune.study.opened_study import OpenedStudy
 from surefoot.tune.study.state import StudyState
 from surefoot.tune.study.trial_attributes import IMPORTED
@@ -33,8 +33,6 @@ from surefoot.types import InvalidInput, NotReady
 
 if TYPE_CHECKING:
     from surefoot.integrations.optuna import PredictedConstraint, StudyRecommendation
-
-_LEAST_MEASURED = 20  # measurements, from which on earlier models are compared
 
 
 @dataclass(frozen=True)
@@ -206,7 +204,7 @@ class Findings:
         if self.checkpoints is not None:
             return self.checkpoints
         measured = self.measured
-        if not self.state.study_file.scheme.is_replayed or measured < _LEAST_MEASURED:
+        if not self.state.study_file.scheme.is_replayed or measured // 2 < LEAST_TRIALS:
             return []
         # No model recommended anything after measurements that were imported later, at once.
         imported = sum(IMPORTED in trial.user_attrs for trial in self.state.measured)

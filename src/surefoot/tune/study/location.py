@@ -17,7 +17,7 @@ import optuna
 from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial
 
-from surefoot.integrations.optuna.discarded import trials_of
+from surefoot.integrations.optuna.endings import trials_of
 from surefoot.tune.definition.study_file import StudyFile, StudyFileError
 from surefoot.tune.study.storage_faults import DAMAGED, fault_of
 from surefoot.types import SurefootError

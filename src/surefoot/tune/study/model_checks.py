@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from optuna.trial import FrozenTrial, TrialState
 
+from surefoot._internal.numbers import FEWEST, TINY
 from surefoot.tune.estimate_text import Units, estimate_text
 from surefoot.tune.study.state import StudyState
 from surefoot.tune.study.trial_attributes import ASKED
@@ -21,9 +22,7 @@ if TYPE_CHECKING:
 
 LEVEL = 0.005  # probability of a warning, of each kind, where nothing is wrong
 _LEAST_EQUAL = 5  # configurations
-_LEAST_REPEATS = 3  # of a configuration
-_LEAST_TRIALS = 12  # for a trend
-_LEAST_EARLIER = 10  # measurements of an earlier model that should have known better
+LEAST_TRIALS = 12  # for a trend, an outlier, or a model that should have known better
 _BETTER = 10.0  # nats, by which another model predicts what is left out: very strong evidence
 ALONE = "measure with one worker, or give each cores of its own"
 _IN_TURN = 1.45  # 1 + 2 (correlation of absolute differences that share a Gaussian measurement)
@@ -96,7 +95,7 @@ def _equal_values(state: StudyState) -> str:
 def _repeats(state: StudyState) -> str:
     """The configuration whose repeats are farthest from its prediction, if they contradict it."""
     study_file, model, trials = state.study_file, state.belief, state.measured
-    repeated = _repeated(trials, _LEAST_REPEATS)
+    repeated = _repeated(trials, FEWEST)
     if not repeated or not math.isfinite(model.noise_scale):
         return ""
     settings = [trials[group[0]].params for group in repeated]
@@ -105,7 +104,7 @@ def _repeats(state: StudyState) -> str:
     scaled = [model.on_model_scale(one) for one in (medians, mean, lower, upper)]
     errors = model.noise_scale * _MEDIAN / np.sqrt([len(group) for group in repeated])
     deviations = np.hypot(errors, (scaled[3] - scaled[2]) / 4.0)
-    z = np.abs(scaled[0] - scaled[1]) / np.maximum(deviations, 1e-300)
+    z = np.abs(scaled[0] - scaled[1]) / np.maximum(deviations, TINY)
     worst = int(np.argmax(z))
     if math.erfc(z[worst] / math.sqrt(2.0)) * len(repeated) > LEVEL:
         return ""
@@ -149,7 +148,7 @@ def _disturbed(state: StudyState) -> str:
         return ""
     if rank_sum(with_others, alone, _IN_TURN) > LEVEL:
         return ""
-    times = float(np.median(with_others) / max(np.median(alone), 1e-300))
+    times = float(np.median(with_others) / max(np.median(alone), TINY))
     return (
         f"Repeats of a configuration differ {times:.2g} times as much where they run beside other "
         f"measurements, from trial {trials[int(beside.argmax())].number} on, as where they run "
@@ -290,7 +289,7 @@ def change_point(residuals: NDArray[np.float64]) -> tuple[int, float]:
         Pettitt 1979, "A non-parametric approach to the change-point problem".
     """
     number = len(residuals)
-    if number < _LEAST_TRIALS:
+    if number < LEAST_TRIALS:
         return 0, 1.0
     _, position, counts = np.unique(residuals, return_inverse=True, return_counts=True)
     ranks = (np.cumsum(counts) - 0.5 * (counts - 1))[position]  # of equal values their mean
@@ -305,7 +304,7 @@ def _earlier_predictions(
     units: Units, model: StudyBelief, earlier: Mapping[int, StudyRecommendation]
 ) -> str:
     """Whether most of the earlier intervals miss what the model predicts there now."""
-    known = {count: best for count, best in earlier.items() if count >= _LEAST_EARLIER}
+    known = {count: best for count, best in earlier.items() if count >= LEAST_TRIALS}
     if len(known) < 2:
         return ""
     settings = [best.params for best in known.values()]

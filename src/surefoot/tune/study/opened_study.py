@@ -19,8 +19,8 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from surefoot.integrations.optuna import SurefootSampler
-from surefoot.integrations.optuna.discarded import trials_of
 from surefoot.integrations.optuna.earlier_study import OlderStudy
+from surefoot.integrations.optuna.endings import trials_of
 from surefoot.tune.definition.schema import FEW_ROUNDS
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.plain_text import shown
@@ -29,8 +29,8 @@ from surefoot.tune.study.failures import without_measurement
 from surefoot.tune.study.location import Location, NoStudy
 from surefoot.tune.study.parameter_units import ParameterConversion
 from surefoot.tune.study.state import StudyState
-from surefoot.tune.study.storage import is_storage, locate, study_in
 from surefoot.tune.study.storage_faults import overcome
+from surefoot.tune.study.stored_file import is_storage, locate, study_in
 from surefoot.tune.study.study_lock import study_lock
 from surefoot.types import InvalidInput
 

@@ -6,8 +6,9 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
+from surefoot._internal.numbers import FEWEST
 from surefoot.tune.definition.study_file import StudyFile
-from surefoot.tune.study.confirm_stage import CONFIRM, LEAST_RUNS, ConfirmStage, confirm_runs
+from surefoot.tune.study.confirm_stage import CONFIRM, ConfirmStage, confirm_runs
 from surefoot.tune.study.early_stop import (
     EndOfSearch,
     check_share,
@@ -83,8 +84,8 @@ class Schedule:
             return self
         share, state = self.state.study_file.confirm.share, self.state
         runs, has_stage = int(share / (1.0 - share) * begun), self._has_stage
-        state = check_stop(state, self.rounds, begun, max(LEAST_RUNS, runs) if has_stage else 0)
-        if has_stage and runs >= LEAST_RUNS and seconds_left > 0.0:
+        state = check_stop(state, self.rounds, begun, max(FEWEST, runs) if has_stage else 0)
+        if has_stage and runs >= FEWEST and seconds_left > 0.0:
             state = check_share(state, begun, runs, seconds_left)
         return replace(self, state=state)
 

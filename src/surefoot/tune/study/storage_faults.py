@@ -50,16 +50,13 @@ LOCKED = Fault("another process holds the storage: wait until it has ended", Fal
 BROKEN = Fault("check the disk or the network that it is on, and repeat the command", False, False)
 
 _SQLITE = {  # primary result codes, and extended ones that say more
-    3: READ_ONLY,  # SQLITE_PERM
-    5: LOCKED,  # SQLITE_BUSY
-    6: LOCKED,  # SQLITE_LOCKED
-    8: READ_ONLY,  # SQLITE_READONLY
-    10: BROKEN,  # SQLITE_IOERR
-    11: DAMAGED,  # SQLITE_CORRUPT
-    13: FULL,  # SQLITE_FULL
-    14: ABSENT,  # SQLITE_CANTOPEN
-    26: DAMAGED,  # SQLITE_NOTADB
-    1032: MOVED,  # SQLITE_READONLY_DBMOVED
+    **dict.fromkeys((sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY), READ_ONLY),
+    **dict.fromkeys((sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED), LOCKED),
+    **dict.fromkeys((sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB), DAMAGED),
+    sqlite3.SQLITE_IOERR: BROKEN,
+    sqlite3.SQLITE_FULL: FULL,
+    sqlite3.SQLITE_CANTOPEN: ABSENT,
+    sqlite3.SQLITE_READONLY_DBMOVED: MOVED,
 }
 # Python's own message of a text that is none, and of tables or columns that are not Optuna's.
 _FOREIGN = ("Could not decode to UTF-8", "no such table", "no such column")

@@ -1,4 +1,7 @@
-"""A study in a file: an SQLite database or a journal of Optuna."""
+"""Where a study is stored: the storage that a study file names, and studies in files.
+
+A file is an SQLite database or a journal of Optuna.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import contextlib
 import glob
 import json
 import os
+import re
 import secrets
 import sqlite3
 from abc import abstractmethod
@@ -13,24 +17,29 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
+import optuna
 from optuna.storages import BaseStorage, JournalStorage, RDBStorage
 from optuna.storages.journal import JournalFileBackend
 from optuna.study import StudyDirection
+from optuna.trial import FrozenTrial
 
 from surefoot.tune import system
-from surefoot.tune.plain_text import shown
+from surefoot.tune.definition.study_file import StudyFile
+from surefoot.tune.plain_text import LONGEST_INPUT, shown
 from surefoot.tune.study.location import UNREADABLE, Location, Lock, NoStudy, failures
-from surefoot.tune.study.optuna_schema import TABLES, is_current, rows, unchecked
 from surefoot.tune.study.storage_faults import DAMAGED
 from surefoot.tune.study.study_lock import storage_lock
+from surefoot.tune.system import ANSWER
+from surefoot.types import InvalidInput
 
 SQLITE = b"SQLite format 3\0"  # beginning of its files
-BUSY_SECONDS = 60  # to wait for another process's write to an SQLite file
-
-
-FIRST_LINE = 1_000_000  # bytes, more than the first line of a journal has
+TABLES = (
+    *("studies", "study_directions", "study_user_attributes", "study_system_attributes"),
+    *("trials", "trial_params", "trial_values", "trial_user_attributes"),
+    *("trial_system_attributes", "version_info"),
+)
 
 
 @dataclass(frozen=True)
@@ -136,21 +145,21 @@ class SQLiteFile(StoredFile):
 
         # Connected by its path: in a URL, some characters of a path have a meaning.
         def connection() -> sqlite3.Connection:
-            return sqlite3.connect(self.file, timeout=BUSY_SECONDS, check_same_thread=False)
+            return sqlite3.connect(self.file, timeout=ANSWER, check_same_thread=False)
 
-        current = is_current(self.file)
-        with unchecked() if current else contextlib.nullcontext():
-            return RDBStorage(
-                f"sqlite:///{quote(self.file.name, safe='')}",
-                engine_kwargs={"creator": connection},
-                skip_compatibility_check=current,
-                skip_table_creation=current or not create,
-            )
+        return RDBStorage(
+            f"sqlite:///{quote(self.file.name, safe='')}",
+            engine_kwargs={"creator": connection},
+            skip_table_creation=not create,
+        )
 
     def _check_tables(self) -> None:
         file = self.file
         try:
-            found = rows(file, "SELECT name FROM sqlite_master WHERE type = 'table'")
+            with contextlib.closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as base:
+                base.text_factory = lambda text: text.decode(errors="replace")
+                found = base.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+                tables = {name for (name,) in found}
         except UnicodeDecodeError:  # in SQLite's own message, which quotes the file
             raise self.error(f"{file}: {DAMAGED.advice}") from None
         except sqlite3.OperationalError:
@@ -162,7 +171,6 @@ class SQLiteFile(StoredFile):
                 raise self.error(f"{file}: {error}; {DAMAGED.advice}") from None
             message = f"{file} is not an SQLite file ({error}); choose another name"
             raise self.error(f"{message}, or restore it from a copy if it was one") from None
-        tables = {name for (name,) in found}
         missing = [name for name in TABLES if name not in tables]
         if len(missing) == len(TABLES):
             there = f"tables {', '.join(sorted(tables)[:3])}" if tables else "without a table"
@@ -199,7 +207,7 @@ class JournalFile(StoredFile):
     def open(self, *, create: bool) -> BaseStorage:
         """Open an existing file, if its first line is one of a journal."""
         with self.file.open("rb") as content:
-            first = content.readline(FIRST_LINE)
+            first = content.readline(LONGEST_INPUT)
         if first:  # before anything is written to it
             record = json.loads(first) if first.endswith(b"\n") else None
             if not isinstance(record, dict) or not isinstance(record.get("op_code"), int):
@@ -234,15 +242,80 @@ class JournalLock:
         os.close(self._descriptor)
 
     def _remove_partial_line(self) -> None:
-        end = size = os.fstat(self._descriptor).st_size
-        while end > 0:
-            begin = max(0, end - 65536)
-            os.lseek(self._descriptor, begin, os.SEEK_SET)
-            block = os.read(self._descriptor, end - begin)
-            newline = block.rfind(b"\n")
-            if newline >= 0:
-                end = begin + newline + 1
-                break
-            end = begin
-        if end < size:
-            os.ftruncate(self._descriptor, end)
+        size = os.fstat(self._descriptor).st_size
+        os.lseek(self._descriptor, max(0, size - LONGEST_INPUT), os.SEEK_SET)
+        _, _, begun = os.read(self._descriptor, LONGEST_INPUT).rpartition(b"\n")
+        os.ftruncate(self._descriptor, size - len(begun))
+
+
+_FILE = re.compile(r"(sqlite|sqlite\+pysqlite|journal):///([^?]+)", re.DOTALL)
+_JOURNAL = b'{"op_code"'
+
+
+def locate(study_file: StudyFile) -> Location:
+    """The storage of a study file; relative paths start from its folder.
+
+    Raises:
+        StudyFileError: If the URL cannot be parsed.
+    """
+    given = study_file.study.storage
+    if given is None:
+        return SQLiteFile(study_file, _beside(study_file, f"{study_file.study.name}.db"))
+    if (of_file := _FILE.fullmatch(given)) is not None:
+        scheme, name = of_file.groups()
+        kind = JournalFile if scheme == "journal" else SQLiteFile
+        return kind(study_file, _beside(study_file, unquote(name)))
+    # It imports SQLAlchemy, which takes half of the time in which a command starts.
+    from surefoot.tune.study.server import server_of
+
+    return server_of(study_file, given)
+
+
+def stored_in(study_file: StudyFile, file: Path) -> StoredFile:
+    """The storage in a file, by what the file begins with."""
+    return (JournalFile if begins(file, _JOURNAL) else SQLiteFile)(study_file, file)
+
+
+def is_storage(path: Path) -> bool:
+    """Whether a file is an SQLite database or a journal of Optuna, rather than a table."""
+    return begins(path, SQLITE, _JOURNAL)
+
+
+def _beside(study_file: StudyFile, name: str) -> Path:
+    """A file by its path from the study file; from the file that it links to if only that exists.
+
+    So a study is found through a symbolic link to its study file.
+    """
+    here, there = (path.parent / name for path in (study_file.path, study_file.path.resolve()))
+    # Unlike `Path.exists`, it is false of a name that no file can have.
+    return there if os.path.exists(there) and not os.path.exists(here) else here
+
+
+def study_in(study_file: StudyFile, file: Path) -> tuple[optuna.Study, list[FrozenTrial]]:
+    """The study in a storage file, and its trials.
+
+    Args:
+        study_file: The study file of the study that it is read for.
+        file: An SQLite file or a journal of Optuna, with one study or one of the same name.
+
+    Raises:
+        InvalidInput: If there are other studies only, or it has another direction.
+        StorageFailed: If the storage cannot be read.
+    """
+    location = stored_in(study_file, file)
+    with location.errors("reading"):
+        opened = location.connect(create=False)
+        names = location.study_names(opened)
+        name = study_file.study.name if study_file.study.name in names else names[0]
+        if len(names) != 1 and name != study_file.study.name:
+            raise InvalidInput(
+                f"{file}: contains the studies {', '.join(map(shown, names))}, expected one, or "
+                f"one that is named {study_file.study.name!r}"
+            )
+        with location.readable("the study"):
+            study = optuna.load_study(study_name=name, storage=opened)
+        trials = location.trials(study)
+    directions, wanted = [one.name.lower() for one in study.directions], study_file.study.direction
+    if directions != [wanted]:
+        raise InvalidInput(f"{file}: the study is to {', '.join(directions)}, expected {wanted}")
+    return study, list(trials)

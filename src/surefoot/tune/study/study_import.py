@@ -25,7 +25,7 @@ from surefoot.tune.study.parameter_units import (
     recorded_parameter_units,
     size_of,
 )
-from surefoot.tune.study.storage import study_in
+from surefoot.tune.study.stored_file import study_in
 from surefoot.tune.study.table_import import Imported, add_trials
 from surefoot.tune.study.trial_attributes import (
     IMPORTED,

@@ -14,8 +14,7 @@ from typing import IO
 from surefoot.tune import system
 from surefoot.tune.plain_text import printable
 from surefoot.tune.study.location import Location
-
-PATIENCE = 10.0  # seconds of waiting without a message
+from surefoot.tune.system import PATIENCE
 
 
 @contextlib.contextmanager

@@ -14,17 +14,11 @@ from typing import Any
 
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from surefoot.integrations.optuna import (
-    ENVIRONMENT,
-    STANDARD_ERROR,
-    TIME,
-    WORKER,
-)
-from surefoot.integrations.optuna.attributes import FAILURE
+from surefoot.integrations.optuna import TIME
 from surefoot.tune.definition.environment import Variable
 from surefoot.tune.definition.parameters import value_of, written
 from surefoot.tune.definition.study_file import StudyFile
-from surefoot.tune.measuring.quantity import Quantity, plain_number
+from surefoot.tune.measuring.quantity import plain_number
 from surefoot.tune.plain_text import shown, storable
 from surefoot.tune.study.compatibility import DEFINITION, PARAMETER_UNITS
 from surefoot.tune.study.opened_study import create_study
@@ -33,10 +27,11 @@ from surefoot.tune.study.trial_attributes import (
     IMPORTED,
     SECONDS,
     UNITS,
-    attributes_of_others,
+    attributes_of,
     study_units,
 )
 from surefoot.tune.study.trial_rows import add_finished, new_rows
+from surefoot.tune.system import PATIENCE
 from surefoot.types import InvalidInput
 
 VALUE, FAILED, STATE, DURATION = "value", "failure", "state", "seconds"
@@ -48,7 +43,6 @@ IGNORED_PREFIXES = ("user_attrs_", "system_attrs_")  # of Optuna's `trials_dataf
 OTHER_NAMES = {"datetime_start": WHEN, "duration": DURATION}  # of the same table
 MEASURED, NOT_MEASURED = ("complete", ""), ("fail", "failed")
 NOTHING = "; nothing was imported"
-PAUSE = 5.0  # seconds between two messages
 UNFINISHED = ("running", "waiting", "pruned", "interrupted")
 _DURATION = re.compile(r"(?:([0-9]+) days? )?([0-9]+):([0-5][0-9]):([0-5][0-9](?:\.[0-9]+)?)")
 _CALENDAR = re.compile(r"[0-9]{4}-")
@@ -135,7 +129,7 @@ def add_trials(
         of_parameters: Units of their parameters by name, where they are known.
         note: Shows every few seconds how far it is.
     """
-    opened, due = create_study(study_file), time.monotonic() + PAUSE
+    opened, due = create_study(study_file), time.monotonic() + PATIENCE
     with opened.location.errors("importing"), opened.lock():
         state = opened.read()
         new = new_rows(trials, state.trials)
@@ -148,7 +142,7 @@ def add_trials(
         for count in add_finished(opened.study, opened.storage, new):
             if time.monotonic() >= due and count < len(new):
                 note(f"imported {count:,} of {len(new):,} trials")
-                due = time.monotonic() + PAUSE
+                due = time.monotonic() + PATIENCE
     failed = sum(trial.state == TrialState.FAIL for trial in new)
     return Imported(len(new), failed, len(trials) - len(new), skipped, outside=outside)
 
@@ -291,31 +285,30 @@ class _Row:
                 "satisfy every rule of [[require]]"
             )
         measured = self._cell(self.table.value)
-        optional: dict[str, Any] = {
-            SECONDS: self._seconds(),
-            STANDARD_ERROR: self._error(ERROR),
-            WORKER: storable(_unquoted(self._text(WHO))) or None,
-        }
-        attributes = {name: one for name, one in optional.items() if one is not None}
-        attributes[IMPORTED] = identity
         under = {name: self._cell(index) for name, index in self.table.environment.items()}
-        if any(under.values()) or (under and measured):  # a failure may have none
-            attributes[ENVIRONMENT] = {
+        if not measured and not any(under.values()):  # a failure may have none
+            under = {}
+        cells = {name: self._cell(index) for name, index in self.table.constraints.items()}
+        others = {name: self._number(name, cell) for name, cell in cells.items() if cell}
+        errors = {name: self._error(f"{ERROR}_{name}") for name in others}
+        reason = storable(_unquoted(self._text(FAILED))) or "no value in the table"
+        record = {
+            "seconds": self._seconds(),
+            "sem": self._error(ERROR),
+            "worker": storable(_unquoted(self._text(WHO))) or None,
+            "environment": {
                 name: self._observed(name, cell, self.table.variables[name])
                 for name, cell in under.items()
             }
+            or None,
+            "constraints": others or None,
+            "sems": {name: one for name, one in errors.items() if one} or None,
+            "failure": None if measured else reason,
+        }
+        attributes = attributes_of({name: one for name, one in record.items() if one is not None})
+        attributes[IMPORTED] = identity
         if self.begun() is None:
             attributes[TIME] = None  # when it was imported says nothing about it
-        attributes |= attributes_of_others(
-            {
-                name: Quantity(self._number(name, cell), self._error(f"{ERROR}_{name}") or 0.0)
-                for name, index in self.table.constraints.items()
-                if (cell := self._cell(index))
-            }
-        )
-        if not measured:
-            reason = storable(_unquoted(self._text(FAILED)))
-            attributes[FAILURE] = reason or "no value in the table"
         every = self.table.study_file.distributions
         return self._at(
             create_trial(

@@ -9,6 +9,7 @@ from typing import Any
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from surefoot.integrations.optuna import (
+    BLAMELESS,
     CONSTRAINTS,
     ENVIRONMENT,
     INTERRUPTED,
@@ -18,7 +19,6 @@ from surefoot.integrations.optuna import (
     WORKER,
 )
 from surefoot.integrations.optuna.attributes import FAILURE
-from surefoot.tune.measuring.quantity import Quantity
 from surefoot.tune.plain_text import storable
 
 OWNER = "surefoot:process"
@@ -30,6 +30,24 @@ LATE = "surefoot:late"  # of a trial that has the value of a forgotten one: whic
 OUTPUT, SECONDS = "output", "seconds"
 IMPORTED = "imported"  # identifies a row of an imported table
 LEFT_BEHIND = "left behind"  # a line about processes that had to be ended
+_OF_RECORD = {  # attributes with the parts of a `Measurement.record`
+    "sem": STANDARD_ERROR,
+    "worker": WORKER,
+    "seconds": SECONDS,
+    "failure": FAILURE,
+    "output": OUTPUT,
+    "environment": ENVIRONMENT,
+    "constraints": CONSTRAINTS,
+    "sems": STANDARD_ERRORS,
+    "blameless": BLAMELESS,
+    "ended early": ENDED_EARLY,
+    "left behind": LEFT_BEHIND,
+}
+
+
+def attributes_of(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The attributes of a trial with the record of a measurement, which `record_of` reads."""
+    return {key: record[name] for name, key in _OF_RECORD.items() if name in record}
 
 
 def study_units(attributes: Mapping[str, Any]) -> dict[str, str]:
@@ -83,37 +101,12 @@ def trial_output(trial: FrozenTrial) -> str:
 
 def trial_environment(trial: FrozenTrial | Trial) -> dict[str, Any]:
     """The environment of a trial's measurement, by name; empty if there is none, or none yet."""
-    environment = trial.user_attrs.get(ENVIRONMENT)
-    return dict(environment) if isinstance(environment, dict) else {}
+    return _table(trial, ENVIRONMENT)
 
 
 def trial_constraints(trial: FrozenTrial | Trial) -> dict[str, float]:
     """The values of a trial's constraints, by name."""
-    constraints = trial.user_attrs.get(CONSTRAINTS)
-    return dict(constraints) if isinstance(constraints, dict) else {}
-
-
-def trial_sem(trial: FrozenTrial) -> float | None:
-    """Standard error of a trial's value, None where it has none."""
-    return _number(trial.user_attrs.get(STANDARD_ERROR))
-
-
-def trial_others(trial: FrozenTrial | Trial) -> dict[str, Quantity]:
-    """Readings of further objectives and constraints in a trial, by name."""
-    recorded = trial.user_attrs.get(STANDARD_ERRORS)
-    errors = recorded if isinstance(recorded, dict) else {}
-    return {
-        name: Quantity(one, errors.get(name, 0.0)) for name, one in trial_constraints(trial).items()
-    }
-
-
-def attributes_of_others(others: Mapping[str, Quantity]) -> dict[str, Any]:
-    """The attributes of a trial from which `trial_others` reads these."""
-    errors = {name: one.sem for name, one in others.items() if one.sem}
-    return {
-        **({CONSTRAINTS: {name: one.value for name, one in others.items()}} if others else {}),
-        **({STANDARD_ERRORS: errors} if errors else {}),
-    }
+    return _table(trial, CONSTRAINTS)
 
 
 def trial_worker(trial: FrozenTrial) -> str | None:
@@ -124,15 +117,14 @@ def trial_worker(trial: FrozenTrial) -> str | None:
 
 def record_of(trial: FrozenTrial) -> dict[str, Any]:
     """Record of a trial's measurement beside its value; None for what it has none of."""
-    others = trial_others(trial)
     return {
-        "sem": trial_sem(trial),
+        "sem": _number(trial.user_attrs.get(STANDARD_ERROR)),
         "worker": trial_worker(trial),
         "seconds": trial_seconds(trial),
         "failure": failure_reason(trial) or None,
         "environment": trial_environment(trial) or None,
         "constraints": trial_constraints(trial) or None,
-        "sems": {name: one.sem for name, one in others.items() if one.sem} or None,
+        "sems": _table(trial, STANDARD_ERRORS) or None,
     }
 
 
@@ -148,6 +140,12 @@ def trial_seconds(trial: FrozenTrial) -> float | None:
     if recorded is not None or is_interrupted(trial) or trial.duration is None:
         return recorded
     return trial.duration.total_seconds()
+
+
+def _table(trial: FrozenTrial | Trial, name: str) -> dict[str, Any]:
+    """A table that was recorded, empty for anything else."""
+    recorded = trial.user_attrs.get(name)
+    return dict(recorded) if isinstance(recorded, dict) else {}
 
 
 def _number(recorded: object) -> float | None:

@@ -15,6 +15,7 @@ from optuna.storages._rdb import models
 from optuna.trial import FrozenTrial
 from sqlalchemy.orm import Session
 
+from surefoot._internal.numbers import ROWS_AT_ONCE
 from surefoot.tune.study.trial_attributes import (
     IMPORTED,
     is_round,
@@ -23,16 +24,13 @@ from surefoot.tune.study.trial_attributes import (
     trial_worker,
 )
 
-AT_ONCE = 500  # trials of a transaction
-
-
 SAME_TIME = timedelta(seconds=1)  # a database may store whole seconds
 
 
 def add_finished(
     study: optuna.Study, storage: BaseStorage, trials: Sequence[FrozenTrial]
 ) -> Iterator[int]:
-    """Add finished trials to a study as `study.add_trial` does, to a database 500 at once.
+    """Add finished trials to a study as `study.add_trial` does, to a database many at once.
 
     `add_trial` makes a transaction of ten statements and more of each trial.
 
@@ -49,8 +47,8 @@ def add_finished(
             study.add_trial(trial)
             yield number
         return
-    for begin in range(0, len(trials), AT_ONCE):
-        some = trials[begin : begin + AT_ONCE]
+    for begin in range(0, len(trials), ROWS_AT_ONCE):
+        some = trials[begin : begin + ROWS_AT_ONCE]
         for trial in some:
             trial._validate()
         with Session(storage.engine) as session, session.begin():

@@ -9,16 +9,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from optuna.exceptions import UpdateFinishedTrialError
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
 from surefoot.integrations.optuna import (
-    BLAMELESS,
     ENVIRONMENT,
     INTERRUPTED,
-    STANDARD_ERROR,
     WORKER,
     SurefootSampler,
 )
@@ -39,27 +37,20 @@ from surefoot.tune.plain_text import shown
 from surefoot.tune.study import trial_owner
 from surefoot.tune.study.compatibility import recorded_units
 from surefoot.tune.study.early_stop import OVER, seconds_spent
-from surefoot.tune.study.heartbeat import HEARTBEAT, SilentTrials
 from surefoot.tune.study.opened_study import OpenedStudy
 from surefoot.tune.study.schedule import Schedule
 from surefoot.tune.study.state import StudyState
 from surefoot.tune.study.trial_attributes import (
     ASKED,
-    ENDED_EARLY,
-    LEFT_BEHIND,
-    OUTPUT,
     OWNER,
     RACE,
-    SECONDS,
     UNITS,
-    attributes_of_others,
+    attributes_of,
     is_round,
     study_units,
 )
+from surefoot.tune.study.trial_owner import HEARTBEAT, SilentTrials
 from surefoot.types import NotReady
-
-if TYPE_CHECKING:
-    from surefoot.tune.study.state import StudyState
 
 FIXED = "fixed_params"  # the system attribute of `Study.enqueue_trial`
 
@@ -190,9 +181,8 @@ class StudyTrials:
         self.opened.attempt("handing over trials", partial(self._hand_over, trials))
 
     def _hand_over(self, trials: Sequence[Trial]) -> None:
-        for name, value in ((ASKED, True), (OWNER, None)):
-            for trial in trials:
-                self.opened.storage.set_trial_user_attr(self._id(trial), name, value)
+        for trial in trials:
+            self._mark(trial, {ASKED: True, OWNER: None})
 
     def record(self, trial: Trial | FrozenTrial, result: Measurement | Failure) -> bool:
         """Finish a trial; False if another process has marked it as interrupted meanwhile."""
@@ -230,18 +220,7 @@ class StudyTrials:
         return settled
 
     def _record(self, trial: Trial | FrozenTrial, result: Measurement | Failure) -> None:
-        attributes: dict[str, Any] = {WORKER: result.worker, LEFT_BEHIND: result.left_behind}
-        if isinstance(result, Measurement):
-            attributes |= {ENVIRONMENT: result.environment and dict(result.environment)}
-            attributes |= {STANDARD_ERROR: result.sem, ENDED_EARLY: result.ended_early}
-            attributes |= attributes_of_others(result.others)
-        else:
-            attributes |= {FAILURE: result.reason, OUTPUT: result.output}
-            attributes[BLAMELESS] = result.blameless
-        attributes[SECONDS] = round(result.seconds, 6)
-        for name, value in attributes.items():
-            if value or name == SECONDS or (name == STANDARD_ERROR and name in trial.user_attrs):
-                self.opened.storage.set_trial_user_attr(self._id(trial), name, value)
+        self._mark(trial, attributes_of(result.record))
         if isinstance(result, Measurement):
             self.opened.study.tell(trial.number, result.value)
         else:
@@ -256,7 +235,7 @@ class StudyTrials:
     def beat(self, trial: FrozenTrial | Trial, count: int) -> None:
         """Record that this process is alive, which may be called in another thread."""
         try:
-            self.opened.storage.set_trial_user_attr(self._id(trial), HEARTBEAT, count)
+            self._mark(trial, {HEARTBEAT: count})
         finally:
             self.opened.storage.remove_session()  # that of the thread
 
@@ -325,8 +304,7 @@ class StudyTrials:
             if wrong := self._misfit(queued.system_attrs.get(FIXED, {})):
                 self._reject(queued, wrong)
                 continue
-            for name, value in {**attributes, **raced}.items():
-                self.opened.storage.set_trial_user_attr(self._id(queued), name, value)
+            self._mark(queued, {**attributes, **raced})
             return
         if not self._has_defaults(trials):
             fixed = {FIXED: self.study_file.defaults_under(self.given)}
@@ -391,11 +369,7 @@ class StudyTrials:
 
     def _reject(self, queued: FrozenTrial, wrong: str) -> None:
         """End a trial that the user has queued and that cannot be measured; it is no round."""
-        for key, value in {
-            INTERRUPTED: True,
-            FAILURE: f"queued, and not measured: {wrong}",
-        }.items():
-            self.opened.storage.set_trial_user_attr(self._id(queued), key, value)
+        self._mark(queued, {INTERRUPTED: True, FAILURE: f"queued, and not measured: {wrong}"})
         self.opened.storage.set_trial_state_values(self._id(queued), TrialState.FAIL)
 
     def _has_defaults(self, trials: Sequence[FrozenTrial]) -> bool:
@@ -444,13 +418,17 @@ class StudyTrials:
         study_id = self.opened.storage.get_study_id_from_name(self.opened.study.study_name)
         return self.opened.storage.get_trial_id_from_study_id_trial_number(study_id, trial.number)
 
+    def _mark(self, trial: FrozenTrial | Trial, attributes: Mapping[str, Any]) -> None:
+        """Give a trial attributes, each of which is stored at once."""
+        id = self._id(trial)
+        for name, value in attributes.items():
+            self.opened.storage.set_trial_user_attr(id, name, value)
+
     def interrupt(self, trial: FrozenTrial, why: str) -> None:
         """Mark a running trial as interrupted, within an `attempt`."""
-        attributes = {INTERRUPTED: True, FAILURE: f"interrupted: {why}"}
         # It may have finished, or another process may have marked it, in the meantime.
         with contextlib.suppress(UpdateFinishedTrialError):
-            for key, value in attributes.items():
-                self.opened.storage.set_trial_user_attr(self._id(trial), key, value)
+            self._mark(trial, {INTERRUPTED: True, FAILURE: f"interrupted: {why}"})
             self.opened.study.tell(trial.number, state=TrialState.FAIL, skip_if_finished=True)
 
 

@@ -7,7 +7,6 @@ import importlib
 import socket
 import sys
 import threading
-import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Executor, wait
 from dataclasses import replace
@@ -19,13 +18,11 @@ from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.measuring.objective import Objective, objective_of
 from surefoot.tune.measuring.race import NO_RACE, Ending
-from surefoot.tune.measuring.supervised_process import POLL, KeptProcesses
-from surefoot.tune.plain_text import shown
+from surefoot.tune.measuring.supervised_process import KeptProcesses
+from surefoot.tune.plain_text import LONGEST_REASON, shown
 from surefoot.tune.stopping import Stop
+from surefoot.tune.system import ANSWER, PAUSE
 from surefoot.types import InvalidInput, SurefootError
-
-ANSWER = 60.0  # seconds for a worker to check the objective
-IDLE = 600.0  # seconds without a measurement, after which the process of a function is ended
 
 
 class ExecutorFailed(SurefootError):
@@ -123,7 +120,7 @@ class ExecutorObjective:
         with _failing(self._given):
             task = self._executor.submit(_measure, self._run, self._objective, dict(params), race)
         try:
-            while not wait([task], POLL).done:
+            while not wait([task], PAUSE).done:
                 stop.check()
         except BaseException:
             task.cancel()
@@ -142,7 +139,7 @@ def _failing(given: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:  # executors have errors of their own
-        reason = " ".join(f"{type(error).__name__}: {error}".split())[:300].rstrip(": ")
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:LONGEST_REASON].rstrip(": ")
         raise ExecutorFailed(
             f"executor {given}: {reason}; all recorded trials are kept, and the same command "
             "resumes the study"
@@ -156,28 +153,18 @@ class _OnWorker:
         self.busy = threading.Lock()
         self._run = ""
         self._objective: Objective | None = None
-        self._used = 0.0
 
     def use(self, run: str, objective: Objective) -> Objective:
         """The objective of a run; that of another one is closed."""
         if self._objective is None or run != self._run:
             self._close()
             self._run, self._objective = run, objective
-        self._used = time.monotonic()
-        timer = threading.Timer(IDLE, self._close_idle)
-        timer.daemon = True
-        timer.start()
         return self._objective
 
     def _close(self) -> None:
         if self._objective is not None:
             self._objective.close()
             self._objective = None
-
-    def _close_idle(self) -> None:
-        with self.busy:
-            if time.monotonic() - self._used >= IDLE:
-                self._close()
 
 
 _here = _OnWorker()

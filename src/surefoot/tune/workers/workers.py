@@ -20,10 +20,10 @@ from surefoot.tune.observer import Observer
 from surefoot.tune.plain_text import printable
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study.trials import StudyTrials
+from surefoot.tune.system import POLL
 from surefoot.tune.workers.worker_loop import TooManyFailures, WaitingNote
 from surefoot.types import SurefootError
 
-POLL = 0.3  # seconds between looks at the storage
 SCRIPT = Path(__file__).with_name("worker_process.py")
 GRACE = 20.0  # seconds for a worker to end its command and record that
 
