@@ -9,6 +9,8 @@ NUMBERS_AT_ONCE = 2**20  # in one array, where a larger one is worked off in blo
 ROWS_AT_ONCE = 1024  # of such a block where rows are long
 SAMPLES = 1024  # values that stand for a distribution
 FEWEST = 3  # measurements that tell a pattern from chance
+OUTLYING = 3.5  # robust standard deviations from the median (Iglewicz and Hoaglin 1993)
+FEW_ENOUGH = 150  # rewards, up to which what is cubic in them many times over is found each round
 NEW_SHARE = 0.01  # of many, that may be new before what follows from all is found again
 
 

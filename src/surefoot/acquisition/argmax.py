@@ -22,7 +22,7 @@ from surefoot.types import InvalidInput
 
 _CHUNK = 4096
 _MORE = 16  # times as many arms, whose bounds are computed if need be
-_RAW = 512  # Sobol points, of which the best are starts
+RAW = 512  # Sobol points, of which the best are starts
 _STARTS = 6
 _STEPS = 60  # iterations of L-BFGS
 _BESIDE = 1e-3  # of a side: what an ascent may miss a kink by
@@ -209,7 +209,7 @@ def best_point(
     if box.has_many_variables:
         near = neighbors(box, anchors, generator)
         return box.on_boundary(near[best_row(score, near)])
-    candidates = torch.cat([box.sample(_RAW, generator), _around(box, anchors, generator)])
+    candidates = torch.cat([box.sample(RAW, generator), _around(box, anchors, generator)])
     values = scores(score, candidates)
     chosen = diverse(candidates, values, box, _STARTS)
     if not len(chosen):  # infinite everywhere, as the logarithm of a probability that underflows

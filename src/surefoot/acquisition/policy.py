@@ -9,12 +9,12 @@ from typing import Protocol, runtime_checkable
 import torch
 
 from surefoot._internal import checks
+from surefoot._internal.numbers import FEW_ENOUGH
 from surefoot.acquisition.argmax import ArmBound, away_from_arms, maximise
 from surefoot.acquisition.lacing import Lacing, check_density, check_lacing, lacing_value
 from surefoot.acquisition.scores import PolicyState, ScoreRule
 from surefoot.beliefs import Belief, Candidates
 from surefoot.beliefs.best_level import on_best_level
-from surefoot.beliefs.constraints import MOST_INTEGRATED
 from surefoot.beliefs.probability import Score
 from surefoot.regression.posterior import AtArms
 from surefoot.risks import Risk
@@ -107,7 +107,7 @@ class UpperConfidenceBound:
         checks.truth("integrated", self.integrated)
 
     def __call__(self, candidates: Candidates, generator: torch.Generator) -> Score:
-        if self.integrated and len(candidates.belief.weights) <= MOST_INTEGRATED:
+        if self.integrated and len(candidates.belief.weights) <= FEW_ENOUGH:
             belief = on_best_level(candidates.belief)
             band = replace(belief.band, uncertainty=belief.outcome.uncertainty.smooth)
             candidates = candidates.of(replace(belief, band=band))

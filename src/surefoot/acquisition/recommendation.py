@@ -11,7 +11,7 @@ import torch
 
 from surefoot import kernels
 from surefoot._internal import checks
-from surefoot._internal.numbers import ROUNDING
+from surefoot._internal.numbers import NUMBERS_AT_ONCE, ROUNDING
 from surefoot.acquisition.argmax import (
     away_from_arms,
     best_of,
@@ -52,7 +52,6 @@ left out, and the rewards themselves where it does not; on a `Joint` space it is
 """
 
 _NO_BETTER = 1e-3  # of the spread of the rewards: then a measured point is recommended
-_COMPARED = 2**21  # pairs of an input and a reward, up to which designs are compared
 _LEAST_COMPARED, _MOST_COMPARED = 8, 4096  # designs
 _CANDIDATES = 64  # for the first location, after failures
 _STEEPNESS = 500.0  # of the discount of configurations below a probability of `_SAFE`
@@ -215,7 +214,7 @@ def _reported(candidates: Candidates) -> Candidates:
 
 def _shortlist(designs: Tensor, score: Score, candidates: Candidates) -> Tensor:
     """The designs (n, dx) of largest score, as many as can be compared in a short time."""
-    number = _COMPARED // (len(candidates.z) * len(candidates.belief.weights))
+    number = NUMBERS_AT_ONCE // (len(candidates.z) * len(candidates.belief.weights))
     number = min(max(number, _LEAST_COMPARED), _MOST_COMPARED)
     if len(designs) <= number:
         return designs

@@ -13,6 +13,7 @@ import torch
 from scipy import special
 
 from surefoot._internal import checks
+from surefoot._internal.numbers import FEWEST, OUTLYING
 from surefoot.acquisition.policy import Policy, UpperConfidenceBound, as_policy
 from surefoot.acquisition.scores import PolicyState, ScoreRule
 from surefoot.beliefs import Belief
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from surefoot.spaces.locations import Location
 
 SINCE = "rounds since replication"  # in the policy's memory
-_LEAST = 3  # replicates of a point that is called unstable, and others to compare it with
-_OUTLYING = 3.5  # robust deviations
 _QUARTER = 0.25  # quantile of deviations that estimates the noise, and probability by chance
 
 
@@ -80,8 +79,8 @@ class Instability:
         if self.spread == math.inf:
             return np.zeros(0, dtype=np.int64)
         counts = observations.counts.cpu().numpy()
-        repeated = np.flatnonzero(counts >= _LEAST)
-        if len(repeated) < 1 + _LEAST:
+        repeated = np.flatnonzero(counts >= FEWEST)
+        if len(repeated) < 1 + FEWEST:
             return repeated[:0]
         rewards, site = observations.rewards.cpu().numpy(), observations.site.cpu().numpy()
         order = np.argsort(site, kind="stable")
@@ -92,7 +91,7 @@ class Instability:
         scales = [np.ptp(group) / _small_range(len(group)) for group in replicates]
         scale = np.quantile(scales, _QUARTER)
         limits = self.spread * (np.abs(medians) if self.relative else np.ones(len(medians)))
-        limits = np.maximum(limits, _OUTLYING * scale)
+        limits = np.maximum(limits, OUTLYING * scale)
         outlying = np.array(
             [
                 np.count_nonzero(np.abs(group - median) > limit)

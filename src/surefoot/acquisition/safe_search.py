@@ -9,16 +9,16 @@ import torch
 from torch import Tensor
 
 from surefoot._internal.linalg import distances
+from surefoot._internal.numbers import FEWEST
+from surefoot.acquisition.argmax import RAW
 from surefoot.acquisition.constrained_ascent import CHANGED
 from surefoot.beliefs.constraints import CONFIDENT, ConstraintBelief, ConstraintBeliefs
 from surefoot.spaces import Arms, Box
 from surefoot.types import NotReady
 
-_DRAWN = 512  # candidates anywhere
 _AROUND = 1024  # candidates around what is known to be safe
 _REACHES = (0.002, 0.3)  # standard deviations of their steps, of the box
 _MOST = 384  # candidates that a policy compares
-_ATTEMPTS = 3  # measurements of a start beyond a limit, which may be outliers
 _UNANNOUNCED = 1.0  # distance that the prior rate of events is worth, of the box, for failures
 _VALUE = 0.1  # the same for a value of a limit, which is approached before it breaks
 _MORE = 2  # values of a limit than coordinates, by which it has no model yet
@@ -116,7 +116,7 @@ class SafeSet:
                 share = max(CHANGED / len(space.variables), 0.5)
                 mask[:, columns] = (drawn[:, 1 + variable, None] < share).double()
             moved = several + (reach * mask * noise).to(base) * space.span
-            every = torch.cat([base, space.snap(moved), space.sample(_DRAWN, generator)])
+            every = torch.cat([base, space.snap(moved), space.sample(RAW, generator)])
         safe = every[self.holds(every)]
         return safe[:: max(1, -(-len(safe) // _MOST))]
 
@@ -222,8 +222,8 @@ def safe_set(
         within &= ~(sites[:, None] == failed[None]).all(-1).any(-1)
     kept = sites[within]
     if not len(kept):
-        tried = min((len(one.margin.observations) for one in limits), default=_ATTEMPTS)
-        if len(limits) < len(names) or len(sites) != 1 or tried >= _ATTEMPTS:
+        tried = min((len(one.margin.observations) for one in limits), default=FEWEST)
+        if len(limits) < len(names) or len(sites) != 1 or tried >= FEWEST:
             unmeasured = [name for name in names if name not in constraints.measured]
             raise NotReady(_why(names, unmeasured, len(sites), survives))
         kept = sites  # which may have been an outlier

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from surefoot import kernels
-from surefoot._internal.numbers import OF_95, ROUNDING, TINY
+from surefoot._internal.numbers import FEW_ENOUGH, OF_95, ROUNDING, TINY
 from surefoot.beliefs.estimands import of_measured_sign
 from surefoot.beliefs.outcome import OutcomeBelief
 from surefoot.beliefs.probability import Probability
@@ -23,9 +23,6 @@ from surefoot.types import Constraint, Outcome
 
 CONFIDENT = 0.95
 """Probability that all constraints hold, from which a configuration is recommended."""
-
-MOST_INTEGRATED = 150
-"""Rewards, or values of a limit: with 300 a choice would take more than a second."""
 
 UNLIKELY = 0.05
 """Probability that all constraints hold, below which a point of the initial design is left out."""
@@ -302,7 +299,7 @@ class ConstraintBelief:
     @property
     def _is_integrated(self) -> bool:
         """Whether all is integrated over the hyperparameters: the limit must not be broken."""
-        return self.limit.safe and len(self.margin.observations) <= MOST_INTEGRATED
+        return self.limit.safe and len(self.margin.observations) <= FEW_ENOUGH
 
     @cached_property
     def _posterior(self) -> Predictive:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.distributions import StudentT
 
+from surefoot._internal.numbers import LAST_DIGITS
 from surefoot._internal.tensors import NO_INDICES
 from surefoot.hyperparameters.conditional import Process
 from surefoot.hyperparameters.evidence import Evidence, Hyperparameters
@@ -26,7 +27,6 @@ MOST_DIRECTIONS = 32
 
 _LEAST_CURVATURE = 0.1  # the prior has about a third along each logarithm
 _REACH = 6.0  # in the logarithms, of any sample from the most likely values
-_LEAST_WEIGHT = 1e-14
 _LEAST_DEGREES = 3.0  # of freedom, for a Student-t law with a variance
 
 
@@ -94,7 +94,7 @@ class PosteriorMode:
         shape = 0.5 * (self.dof + 1.0)
         generator = np.random.default_rng(0)
         factors = generator.gamma(shape, 1.0 / shape, (len(self.weights), SAMPLES))
-        weights = (self.weights * torch.from_numpy(factors.T)).clamp_min(_LEAST_WEIGHT)
+        weights = (self.weights * torch.from_numpy(factors.T)).clamp_min(LAST_DIGITS)
         return [Sample(*pair) for pair in zip(models, weights, strict=True)]
 
     @cached_property

@@ -10,14 +10,13 @@ from itertools import groupby
 import torch
 from torch import Tensor
 
+from surefoot._internal.numbers import NUMBERS_AT_ONCE
 from surefoot.hyperparameters.conditional import Process
 from surefoot.hyperparameters.laplace import SAMPLES, PosteriorMode, Sample
 from surefoot.hyperparameters.process_mixture import Frame, ProcessMixture
 from surefoot.regression.cross_validation import CrossValidation
 from surefoot.regression.observations import Pull
 from surefoot.regression.posterior import Moments, Posterior
-
-_MOST_ELEMENTS = 2**22  # of the matrices of a batch of processes
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +79,7 @@ class Mixture:
     @cached_property
     def process(self) -> ProcessMixture:
         """The mixture of processes, given the rewards."""
-        size = max(1, _MOST_ELEMENTS // len(self.modes[0].weights) ** 2)
+        size = max(1, NUMBERS_AT_ONCE // len(self.modes[0].weights) ** 2)
         pairs = list(zip(self._samples, self.shares.tolist(), strict=True))
         batches = []
         for _, group in groupby(pairs, key=lambda pair: id(pair[0][0])):

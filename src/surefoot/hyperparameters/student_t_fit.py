@@ -13,7 +13,7 @@ from torch import Tensor
 from surefoot import kernels
 from surefoot._internal import checks
 from surefoot._internal.effects import EFFECTS
-from surefoot._internal.numbers import NEW_SHARE
+from surefoot._internal.numbers import FEW_ENOUGH, NEW_SHARE
 from surefoot._internal.tensors import NO_INDICES
 from surefoot.estimators.student_t import cautious_weights
 from surefoot.hyperparameters.ascent import Ascent, distinct, with_bound
@@ -44,7 +44,6 @@ from surefoot.hyperparameters.process_mixture import Frame
 from surefoot.hyperparameters.standardisation import Standardisation, evidence_in
 from surefoot.hyperparameters.training_data import (
     MOST_FITTED,
-    MOST_STARTED,
     MOST_TOGETHER,
     TrainingData,
 )
@@ -222,7 +221,7 @@ class HyperparameterFit:
         """The multiple of the earlier function that the data support."""
         if not len(self.earlier.rewards) or len(data.rewards) < _LEAST_COMPARED:
             return NO_TREND
-        few = data.at(_subset(len(data.rewards), MOST_STARTED))
+        few = data.at(_subset(len(data.rewards), FEW_ENOUGH))
         alone = replace(self, warped=False, other_nus=(), effects=(), earlier=NOTHING_EARLIER)
         return supported(self.earlier, few, alone._validated)
 
@@ -244,7 +243,7 @@ class HyperparameterFit:
             start = Hyperparameters.initial(int(data.group.max()) + 1, 1.0, 1.0)
             kernel = _kernel(start, self.nu, data)
             return Fitted(kernel, start.noise, 4.0, 0.0, 1.0, rewards)
-        subset = _subset(len(rewards), MOST_STARTED)
+        subset = _subset(len(rewards), FEW_ENOUGH)
         whole = self._fit_to(data, subset, _subset(len(rewards), MOST_FITTED))
         clustered = self._clustered(whole, data)
         if not len(clustered):
@@ -265,7 +264,7 @@ class HyperparameterFit:
             data: The observations.
         """
         part, rule = _around(clustered, data.unit), replace(self, effects=())
-        first, subset = (part[_subset(len(part), most)] for most in (MOST_STARTED, MOST_FITTED))
+        first, subset = (part[_subset(len(part), most)] for most in (FEW_ENOUGH, MOST_FITTED))
         found = rule._fit_to(data, first, subset)
         weights = whole.weights.clone()
         weights[clustered] = found.weights[clustered]
@@ -400,7 +399,7 @@ class HyperparameterFit:
             and `fitted` where the evidence is clearly against that, and for other priors, many
             rewards, many lengthscales, and hyperparameters of a part of the rewards.
         """
-        is_few = 0 < len(data.rewards) <= MOST_STARTED and not len(fitted.part)
+        is_few = 0 < len(data.rewards) <= FEW_ENOUGH and not len(fitted.part)
         if self.lengthscales != "long" or not is_few:
             return self, fitted
         mode = self._mode(fitted, without(fitted.trend, data))
@@ -489,7 +488,7 @@ def _is_end(optimum: LocalOptimum, evidence: Evidence, y: Tensor) -> bool:
 
     Where the rewards are few, a further ascent from there costs little.
     """
-    return len(optimum.weights) == len(y) > MOST_STARTED and not evidence.effects
+    return len(optimum.weights) == len(y) > FEW_ENOUGH and not evidence.effects
 
 
 def _estimated(mode: PosteriorMode) -> EstimatedEffects:

@@ -13,7 +13,6 @@ from surefoot.regression.noise import NO_ERRORS
 
 _COLUMNS = ("points", "rewards", "sems", "workers", "times")
 NO_WORKERS = torch.full((), -1)
-MOST_STARTED = 150  # rewards that choose where an ascent begins, whose cost is cubic in them
 MOST_FITTED = 500  # rewards that enter the ascent, and up to which other kernels do
 MOST_TOGETHER = 1000  # rewards whose precisions are found together
 NO_TIMES = torch.full((), torch.nan, dtype=torch.float64)

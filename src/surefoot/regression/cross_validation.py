@@ -9,11 +9,11 @@ import torch
 from scipy import special
 from torch import Tensor
 
+from surefoot._internal.numbers import FEWEST
 from surefoot._internal.tensors import NO_ROWS, NO_VALUES
 from surefoot.regression.regression import OUTLIER_WEIGHT
 
 _NEIGHBOURS = 4  # of a point
-_LEAST_OUTLIERS = 3
 _MOST_BELOW = 0.25  # outliers below the function for each above it, about a maximum
 _IMPROBABLE = 1e-4  # where outliers are independent
 _BESIDE, _MOST = 8, 3.0  # rewards near a point; deviations that an error counts at most
@@ -138,7 +138,7 @@ class CrossValidation:
 
         above, doubtful = mostly(doubted & (self.rewards > self.predicted)), mostly(doubted)
         outliers = above.nonzero()[:, 0]
-        if len(outliers) >= _LEAST_OUTLIERS:
+        if len(outliers) >= FEWEST:
             for points in (sites / self.lengthscales, sites):
                 near = nearest(points, outliers)
                 beside = above[near]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from surefoot._internal.numbers import LAST_DIGITS, MAD_TO_SD
+from surefoot._internal.numbers import LAST_DIGITS, MAD_TO_SD, OUTLYING
 from surefoot.tails.hill import LARGEST_INDEX, Array, TailIndex, checked_sample, tail_index
 from surefoot.tails.moment import LEAST_ALPHA, Moment
 
@@ -72,7 +72,6 @@ def _stephens(n: int) -> float:
     return math.sqrt(n) - 0.01 + 0.85 / math.sqrt(n)
 
 
-_OUTLIER = 3.5  # robust standard deviations, Iglewicz and Hoaglin 1993
 _SIGNIFICANT, _EXCESS = 0.05, 0.01  # p-values: of the distance, of the number of outliers
 
 
@@ -179,9 +178,9 @@ def diagnose(y: ArrayLike, name: str = "`y`") -> TailDiagnosis:
     tail = tail_index(values)
     deviations = np.abs(values - np.median(values))
     mad = float(np.median(deviations))
-    outliers = int(np.sum(deviations > _OUTLIER * _robust_sd(deviations)))
+    outliers = int(np.sum(deviations > OUTLYING * _robust_sd(deviations)))
     # A few normal values are that far out too; outliers are an excess over their number.
-    chance = special.bdtrc(outliers - 1, len(values), 2 * special.ndtr(-_OUTLIER))
+    chance = special.bdtrc(outliers - 1, len(values), 2 * special.ndtr(-OUTLYING))
     largest = float(deviations.max()) / mad if mad > 0 else math.inf
     normal = p_value >= _SIGNIFICANT and chance >= _EXCESS
     share = outliers / len(values)
