@@ -175,8 +175,7 @@ def test_on_arms_the_bound_is_integrated_too():
         belief.space.points
     )
     score = UpperConfidenceBound(integrated=True)(belief.candidates, RNG)
-    width = 2.0 * belief.band.width  # in one round of four, after twelve
-    torch.testing.assert_close(score(belief.space.points), mean + width * deviation)
+    torch.testing.assert_close(score(belief.space.points), mean + belief.band.width * deviation)
 
 
 @pytest.mark.slow

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import torch
-from torch import Tensor
 
 from surefoot._internal import checks
 from surefoot.acquisition.guess import Guess
@@ -32,8 +31,6 @@ class Plan:
             default each point is measured under a random value.
         guess: Where the optimum is thought to be: it is the first point of the initial design, and
             every second one of the others is near it. By default nothing is guessed.
-        from_middle: Whether the first point of the design in a box is in the middle of each numeric
-            variable that is not guessed, from where the optimum is the least far on average.
 
     Raises:
         InvalidInput: If an argument is out of range.
@@ -51,7 +48,6 @@ class Plan:
     instability: Instability = STABLE
     levels: Sequence[int] = ()
     guess: Guess = field(default_factory=lambda: Guess({}))
-    from_middle: bool = False
 
     def __post_init__(self) -> None:
         if self.levels:
@@ -62,7 +58,6 @@ class Plan:
         if checks.positive("repeat_until", self.repeat_until) < 1.0:
             raise InvalidInput(f"`repeat_until` is {self.repeat_until!r}, expected at least 1.")
         checks.rule("instability", self.instability, "acquisition.Instability(0.3)")
-        checks.truth("from_middle", self.from_middle)
 
     def design(self, space: Arms | Box | Joint, generator: torch.Generator) -> list[Location]:
         """Locations of the initial design."""
@@ -86,26 +81,14 @@ class Plan:
     def _guessed(
         self, spread: list[Location], space: Arms | Box | Joint, generator: torch.Generator
     ) -> list[Location]:
-        """The locations of a design, of which some are moved to the guess or the middle."""
-        box, guess = space.design, self.guess
-        if not isinstance(box, Box) and guess.values:
-            raise InvalidInput("a guess is for a `Box`, or a `parameters.Space`.")
-        if not spread or not isinstance(box, Box) or not (guess.values or self.from_middle):
+        """The locations of a design, of which some are moved to the guess."""
+        if not self.guess.values or not spread:
             return spread
-        moved = torch.stack([one.design for one in spread])
-        if self.from_middle:
-            moved = _centred(moved, box)
-        if guess.values:
-            moved = guess.moved(moved, box, generator)
+        box = space.design
+        if not isinstance(box, Box):
+            raise InvalidInput("a guess is for a `Box`, or a `parameters.Space`.")
+        moved = self.guess.moved(torch.stack([one.design for one in spread]), box, generator)
         if isinstance(space, Joint):
             pairs = zip(moved, spread, strict=True)
             return [space.location(x, None, one.environment) for x, one in pairs]  # type: ignore[arg-type]
         return [box.location(x) for x in moved]
-
-
-def _centred(points: Tensor, box: Box) -> Tensor:
-    """Points (n, d) of a design, the first one in the middle of its numeric variables."""
-    single = [columns[0] for columns in box.variables if len(columns) == 1]
-    first = points[:1].clone()
-    first[:, single] = 0.5 * (box.lower + box.upper)[single]
-    return torch.cat([box.on_boundary(box.snap(first)[0])[None], points[1:]])

@@ -22,8 +22,6 @@ from surefoot.spaces import Arms, Box, Joint
 from surefoot.spaces.locations import Location
 from surefoot.types import InvalidInput
 
-_WIDE_EVERY = 4  # rounds, one of which has bounds of twice the width
-
 
 @runtime_checkable
 class Policy(Protocol):
@@ -83,9 +81,8 @@ class UpperConfidenceBound:
     Args:
         integrated: Whether mean and deviation are integrated over the hyperparameters, where they
             are fitted; without microscale variation. Where rewards jump between levels, over the
-            side of the edge that a design is on (`on_best_level`), too. One round in four has twice
-            the width: a model that has seen one optimum may be sure of a plateau where nothing was
-            measured. Beyond 150 rewards the hyperparameters are taken as known.
+            side of the edge that a design is on (`on_best_level`), too. Beyond 150 rewards they are
+            taken as known.
 
     References:
         Srinivas et al. 2010, Algorithm 1; Nguyen et al. 2021 (V-UCB), Algorithm 1. Osborne 2010 and
@@ -115,9 +112,7 @@ class UpperConfidenceBound:
         tabulated = isinstance(space, Arms) and isinstance(band.predictive, AtArms)
         if tabulated and band.shape.is_of_some and candidates.feasible.is_certain:
             return ArmBound(space, band)  # type: ignore[arg-type]
-        is_wide = self.integrated and candidates.round % _WIDE_EVERY == 0
-        width = (2.0 if is_wide else 1.0) * candidates.width
-        return lambda x: candidates.bound(x, width)
+        return lambda x: candidates.bound(x, candidates.width)
 
 
 @dataclass(frozen=True)

@@ -208,8 +208,7 @@ def robust(
         policy = NearGuess(guess, policy)
     if fidelity is not None and not isinstance(policy, Policy):
         policy = GainPerCost(fidelity.cost, policy)
-    from_middle = isinstance(space, Box) and not space.has_many_variables
-    plan = partial(Plan, instability=instability, guess=guess, from_middle=from_middle)
+    plan = partial(Plan, instability=instability, guess=guess)
     if kernel is not None:
         return Method(
             GivenHyperparameters(kernel, 1.0 if ridge is None else ridge, standardise=True),
