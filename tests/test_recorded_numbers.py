@@ -18,8 +18,8 @@ SET = {
     "cluster.md": "150 s",
     "confirm.md": " ms",
     "constraints.md": "18.3 ms",
-    "reliability.md": "10 s",
-    "running.md": "10 s",
+    "reliability.md": "15 s",
+    "running.md": "15 s",
     "study-file.md": "",
 }
 PRECISE = re.compile(r"(?<![\w.])\d+\.\d\d+(?![\w.])")
