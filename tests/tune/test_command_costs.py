@@ -76,7 +76,7 @@ COMMANDS = (  # in this order; fits are kept from one command to the next
     ("tune", Cost(fits=27, beliefs=27, statements=2200, files=1100)),  # one of each a round
     ("recommend", Cost(fits=0, beliefs=3, statements=27, files=15)),  # with two earlier states
     ("status", Cost(fits=0, beliefs=0, statements=21, files=12)),
-    ("ask", Cost(fits=0, beliefs=0, statements=84, files=49)),
+    ("ask", Cost(fits=0, beliefs=0, statements=82, files=47)),
     ("tell", "27", "0.5", Cost(fits=0, beliefs=0, statements=59, files=32)),
     ("recommend", Cost(fits=1, beliefs=3, statements=27, files=16)),  # to what was told
     ("recommend", Cost(fits=0, beliefs=3, statements=27, files=15)),

@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 
 from surefoot._internal import checks
 from surefoot._internal.linalg import Floats
+from surefoot._internal.lock import Lock, one_at_a_time
 from surefoot._internal.numbers import LAST_DIGITS
-from surefoot._internal.threads import Lock, one_at_a_time
 from surefoot._internal.user_warnings import warn
 from surefoot.bandits.one_pass import OnePass, one_pass
 from surefoot.bandits.running_ridge import Anticipating, RunningRidge

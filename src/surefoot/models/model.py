@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from surefoot import kernels
-from surefoot._internal.threads import Lock, one_at_a_time, one_blas_thread
+from surefoot._internal.lock import Lock, one_at_a_time
+from surefoot._internal.threads import one_blas_thread
 from surefoot.beliefs.band import SYMMETRIC, Shape, self_normalised_of
 from surefoot.beliefs.outcome import Inferred, OutcomeBelief, at_reference
 from surefoot.beliefs.self_normalised import warn_contradicted

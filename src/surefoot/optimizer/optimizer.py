@@ -16,10 +16,10 @@ from torch import Tensor
 from surefoot._internal import checks
 from surefoot._internal.estimands import Estimand
 from surefoot._internal.html import as_html
+from surefoot._internal.lock import Lock, one_at_a_time
 from surefoot._internal.numbers import TINY
 from surefoot._internal.process_settings import with_own_settings
 from surefoot._internal.tensors import NO_INDICES
-from surefoot._internal.threads import Lock, one_at_a_time
 from surefoot.acquisition.policy import as_policy
 from surefoot.acquisition.recommendation import ROUNDS, By, check_by, first_location, recommend
 from surefoot.acquisition.scores import PolicyState

@@ -76,6 +76,10 @@ class ChainTransform(OutcomeTransform):
         super().__init__()
         self._chains = tuple(chains)
 
+    @property
+    def _is_linear(self) -> bool:
+        return all(chain.is_affine for chain in self._chains)
+
     def forward(
         self, Y: Tensor, Yvar: Tensor | None = None, X: Tensor | None = None
     ) -> tuple[Tensor, Tensor | None]:
@@ -126,7 +130,7 @@ class ChainTransform(OutcomeTransform):
                 f"`posterior` has {len(parts)} parts, expected one for each of "
                 f"{len(self._chains)} outcomes: pass a `PosteriorList`."
             )
-        if not all(chain.is_affine for chain in self._chains):
+        if not self._is_linear:
             pairs = zip(parts, self._chains, strict=True)
             whole = [ChainPosterior(part, chain) for part, chain in pairs]
             return whole[0] if len(whole) == 1 else PosteriorList(*whole)

@@ -18,7 +18,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 
 from surefoot._internal import checks
 from surefoot._internal.estimands import Estimand
-from surefoot._internal.threads import Lock
+from surefoot._internal.lock import Lock
 from surefoot._internal.user_warnings import warn
 from surefoot.integrations.optuna.attributes import ENVIRONMENT
 from surefoot.integrations.optuna.common_space import CommonSpace

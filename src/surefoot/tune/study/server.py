@@ -20,7 +20,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.plain_text import shown_storage
 from surefoot.tune.study.location import Location, NoStudy, failures
-from surefoot.tune.study.stored_file import TABLES
+from surefoot.tune.study.optuna_schema import TABLES
 from surefoot.tune.system import PATIENCE, PAUSE
 
 _EXPECTED = "postgresql://, mysql://, sqlite:/// or journal:///FILE"

@@ -29,17 +29,13 @@ from surefoot.tune import system
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.plain_text import LONGEST_INPUT, shown
 from surefoot.tune.study.location import UNREADABLE, Location, Lock, NoStudy, failures
+from surefoot.tune.study.optuna_schema import TABLES, is_current, rows, unchecked
 from surefoot.tune.study.storage_faults import DAMAGED
 from surefoot.tune.study.study_lock import storage_lock
 from surefoot.tune.system import ANSWER
 from surefoot.types import InvalidInput
 
 SQLITE = b"SQLite format 3\0"  # beginning of its files
-TABLES = (
-    *("studies", "study_directions", "study_user_attributes", "study_system_attributes"),
-    *("trials", "trial_params", "trial_values", "trial_user_attributes"),
-    *("trial_system_attributes", "version_info"),
-)
 
 
 @dataclass(frozen=True)
@@ -147,19 +143,20 @@ class SQLiteFile(StoredFile):
         def connection() -> sqlite3.Connection:
             return sqlite3.connect(self.file, timeout=ANSWER, check_same_thread=False)
 
-        return RDBStorage(
-            f"sqlite:///{quote(self.file.name, safe='')}",
-            engine_kwargs={"creator": connection},
-            skip_table_creation=not create,
-        )
+        current = is_current(self.file)
+        with unchecked() if current else contextlib.nullcontext():
+            return RDBStorage(
+                f"sqlite:///{quote(self.file.name, safe='')}",
+                engine_kwargs={"creator": connection},
+                skip_compatibility_check=current,
+                skip_table_creation=current or not create,
+            )
 
     def _check_tables(self) -> None:
         file = self.file
         try:
-            with contextlib.closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as base:
-                base.text_factory = lambda text: text.decode(errors="replace")
-                found = base.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-                tables = {name for (name,) in found}
+            found = rows(file, "SELECT name FROM sqlite_master WHERE type = 'table'")
+            tables = {name for (name,) in found}
         except UnicodeDecodeError:  # in SQLite's own message, which quotes the file
             raise self.error(f"{file}: {DAMAGED.advice}") from None
         except sqlite3.OperationalError:
