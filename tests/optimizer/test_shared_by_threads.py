@@ -15,7 +15,7 @@ import pytest
 import torch
 
 import surefoot as sf
-from surefoot._internal.threads import Lock
+from surefoot._internal.lock import Lock
 from surefoot.types import Measurement
 
 SQUARE = sf.Box([0.0, 0.0], [1.0, 1.0])
