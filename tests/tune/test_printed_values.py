@@ -458,6 +458,19 @@ def test_a_trial_keeps_its_error_in_the_study_and_in_tables(write_study, tmp_pat
     assert again == recorded
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("sem", "expected"), [(0.0, 0.0), (0.25, 0.25)])
+def test_an_error_that_a_trial_was_queued_with_is_not_that_of_its_result(
+    write_study, sem, expected
+):
+    trials = trials_of(write_study(), rounds=1)
+    queued = {"size": 1024, "share": 0.5, "mode": "OFF"}
+    trials.opened.study.enqueue_trial(queued, user_attrs={STANDARD_ERROR: 9.0})
+    tune(trials, Scripted([measurement(1.5, 0.2, sem=sem)]), Stop())
+    (trial,) = (one for one in trials.opened.study.get_trials() if one.value is not None)
+    assert trial.user_attrs[STANDARD_ERROR] == expected
+
+
 @pytest.mark.parametrize("sem", ["-0.5", "nan", "much"])
 def test_a_table_with_a_wrong_error_is_refused(write_study, tmp_path, sem):
     path, table = write_study(), tmp_path / "runs.csv"

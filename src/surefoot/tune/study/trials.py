@@ -17,6 +17,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 from surefoot.integrations.optuna import (
     ENVIRONMENT,
     INTERRUPTED,
+    STANDARD_ERROR,
     WORKER,
     SurefootSampler,
 )
@@ -220,7 +221,8 @@ class StudyTrials:
         return settled
 
     def _record(self, trial: Trial | FrozenTrial, result: Measurement | Failure) -> None:
-        self._mark(trial, attributes_of(result.record))
+        known = trial.user_attrs.keys() & {STANDARD_ERROR}  # of a queued trial: not of this result
+        self._mark(trial, dict.fromkeys(known, 0.0) | attributes_of(result.record))
         if isinstance(result, Measurement):
             self.opened.study.tell(trial.number, result.value)
         else:
