@@ -72,8 +72,9 @@ def test_a_log_is_never_written_into_another_file(study, storage, name):
     assert {one: one.read_bytes() for one in folder.iterdir()} == before
 
 
-def test_a_log_is_not_what_the_run_itself_creates(study):
-    said = surefoot("tune", study, "--log", study.parent / "hill.db", code=2)
+@pytest.mark.parametrize("name", ["hill.db", "hill.db-journal", "hill.db-wal"])
+def test_a_log_is_not_what_the_run_itself_creates(study, name):
+    said = surefoot("tune", study, "--log", study.parent / name, code=2)
     assert "expected a log of events" in said
     assert surefoot("status", study).splitlines()[0].endswith("0 of 8 rounds")
 

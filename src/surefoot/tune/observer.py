@@ -15,9 +15,12 @@ from optuna.trial import FrozenTrial, TrialState
 from surefoot._internal.user_warnings import warn
 from surefoot.tune.output_file import WriteFailed, append_line, check_output
 from surefoot.tune.plain_text import LONGEST_INPUT
+from surefoot.tune.study.stored_file import is_storage
 from surefoot.tune.study.trial_attributes import is_interrupted, record_of
 from surefoot.tune.study.trials import StudyTrials
 from surefoot.types import InvalidInput
+
+_SIDES = "-journal", "-wal", "-shm", ".lock"  # of files that belong to a storage
 
 
 def _nothing(*_: object) -> None:
@@ -90,7 +93,7 @@ def event_log(trials: StudyTrials, path: Path | None) -> Iterator[Observer]:
         path: The file, which is created if it does not exist; None for no log.
 
     Raises:
-        InvalidInput: If it has something else.
+        InvalidInput: If it has something else, or belongs to a storage.
         WriteFailed: If it cannot be written.
     """
     if path is None:
@@ -124,21 +127,22 @@ def event_log(trials: StudyTrials, path: Path | None) -> Iterator[Observer]:
 
 
 def check_log(path: Path) -> None:
-    """Raise `InvalidInput` where a file has something else than events."""
+    """Raise `InvalidInput` where a file has something else than events, or belongs to a storage."""
     check_output(path)
     try:
         with path.open("rb") as file:
             first = file.readline(LONGEST_INPUT).decode()
         is_log = not first or "event" in json.loads(first)
     except FileNotFoundError:
-        return
+        is_log = not any(is_storage(path.with_name(path.name.removesuffix(end))) for end in _SIDES)
     except OSError as error:
         raise InvalidInput(f"{path}: cannot be read: {error.strerror or error}") from None
     except (ValueError, TypeError):
         is_log = False
     if not is_log:
         raise InvalidInput(
-            f"{path}: has something else, expected a log of events, or the name of a new file"
+            f"{path}: has something else than events, or belongs to a storage; expected a log of "
+            "events, or the name of a new file"
         )
 
 

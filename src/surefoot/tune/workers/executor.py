@@ -7,6 +7,7 @@ import importlib
 import socket
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Executor, wait
 from dataclasses import replace
@@ -23,6 +24,10 @@ from surefoot.tune.plain_text import LONGEST_REASON, shown
 from surefoot.tune.stopping import Stop
 from surefoot.tune.system import ANSWER, PAUSE
 from surefoot.types import InvalidInput, SurefootError
+
+IDLE = (
+    10.0 * ANSWER
+)  # seconds without a measurement, after which the process of a function is ended
 
 
 class ExecutorFailed(SurefootError):
@@ -153,18 +158,28 @@ class _OnWorker:
         self.busy = threading.Lock()
         self._run = ""
         self._objective: Objective | None = None
+        self._used = 0.0
 
     def use(self, run: str, objective: Objective) -> Objective:
         """The objective of a run; that of another one is closed."""
         if self._objective is None or run != self._run:
             self._close()
             self._run, self._objective = run, objective
+        self._used = time.monotonic()
+        timer = threading.Timer(IDLE, self._close_idle)
+        timer.daemon = True
+        timer.start()
         return self._objective
 
     def _close(self) -> None:
         if self._objective is not None:
             self._objective.close()
             self._objective = None
+
+    def _close_idle(self) -> None:
+        with self.busy:
+            if time.monotonic() - self._used >= IDLE:
+                self._close()
 
 
 _here = _OnWorker()
