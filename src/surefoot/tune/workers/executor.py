@@ -25,9 +25,7 @@ from surefoot.tune.stopping import Stop
 from surefoot.tune.system import ANSWER, PAUSE
 from surefoot.types import InvalidInput, SurefootError
 
-IDLE = (
-    10.0 * ANSWER
-)  # seconds without a measurement, after which the process of a function is ended
+IDLE = 10.0 * ANSWER  # seconds without a measurement, after which a function's process ends
 
 
 class ExecutorFailed(SurefootError):
