@@ -113,7 +113,8 @@ def test_a_configuration_that_is_slow_every_other_time_is_named(write_study) -> 
 def test_the_report_names_unstable_configurations(write_study) -> None:
     found = collect(shaken(StudyFile.load(write_study(having("[repeats]")))).state())
     assert any(
-        "1 configuration is unstable, measured first in trial 6" in s for s in found.warnings
+        "1 configuration is unstable, measured first in trial 6" in s
+        for s in found.findings.warnings
     )
 
 
