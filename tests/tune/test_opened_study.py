@@ -19,7 +19,8 @@ from surefoot.tune import StudyFile, import_table, open_study, run, summarise
 from surefoot.tune.definition import contents
 from surefoot.tune.definition.command_template import CommandTemplate
 from surefoot.tune.measuring.measurement import Failure
-from surefoot.tune.measuring.objective import set_up, usable_objective
+from surefoot.tune.measuring.objective import usable_objective
+from surefoot.tune.measuring.setup_commands import set_up
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study import opened_study, storage_faults
 from surefoot.tune.study.location import StorageFailed

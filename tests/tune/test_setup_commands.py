@@ -17,7 +17,7 @@ from surefoot.tune import StudyFile, StudyFileError, open_study
 from surefoot.tune import run as run_study
 from surefoot.tune.definition.command_template import CommandTemplate
 from surefoot.tune.measuring.command_objective import CommandObjective
-from surefoot.tune.measuring.objective import CommandFailed
+from surefoot.tune.measuring.setup_commands import CommandFailed
 from surefoot.tune.measuring.supervised_process import CHUNK, keep_until_end, left_behind
 from surefoot.tune.stopping import Stop
 

@@ -29,14 +29,14 @@ from support.study_doubles import Scripted, trials_of
 from surefoot.integrations.optuna.trial_reader import conditions_of
 from surefoot.tune import StudyFile, StudyFileError, open_study, run
 from surefoot.tune.stopping import Stop
-from surefoot.tune.study import server, storage_faults, study_lock
+from surefoot.tune.study import server, storage_faults, study_lock, trial_owner
 from surefoot.tune.study.compatibility import DEFINITION
 from surefoot.tune.study.location import NoStudy, StorageFailed
 from surefoot.tune.study.opened_study import create_study
+from surefoot.tune.study.optuna_schema import TABLES
 from surefoot.tune.study.server import Server
 from surefoot.tune.study.storage_faults import overcome, passes
 from surefoot.tune.study.stored_file import (
-    TABLES,
     JournalFile,
     JournalLock,
     SQLiteFile,
@@ -194,23 +194,33 @@ def test_copies_of_a_study_file_create_one_storage_and_take_turns(write_study, u
     assert not list(path.parent.glob(".*"))
 
 
-FOREIGN_OWNERS = ["x", 3, [], {}, {"run": 1, "pid": 12}]
+def foreign_owners() -> list[object]:
+    """What is no owner of a trial; some of it is one but for an entry."""
+    me = trial_owner.this_process("run")
+    wrong = {"run": 1}, {"boot": "x"}, {"pid": "12"}, {"pid": True}, {"began": None}
+    clocks = {"began": float("nan")}, {"began": 1e300}, {"began": -1}
+    return [{**me, **entry} for entry in wrong + clocks] + ["x", 3, [], {}]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("state", [TrialState.RUNNING, TrialState.COMPLETE])
-def test_a_foreign_owner_of_a_trial_is_none(write_study, state):
+def test_a_foreign_owner_of_a_trial(write_study, state):
     path = write_study()
     trials = trials_of(path, rounds=3)
     tune(trials, Scripted(), Stop())
     asked = [
         trials.opened.study.ask(fixed_distributions=trials.study_file.distributions)
-        for _ in FOREIGN_OWNERS
+        for _ in foreign_owners()
     ]
-    for trial, value in zip(asked, FOREIGN_OWNERS, strict=True):
+    for value in foreign_owners():
+        asked[0].set_user_attr(OWNER, value)
+        refused(path, rf"the user attribute '{OWNER}' of trial 3 (is|has) .*, expected .* remove ")
+    # Recorded while a run is going on, they are no trials of surefoot's.
+    for trial, value in zip(asked, foreign_owners(), strict=True):
         trial.set_user_attr(OWNER, value)
         if state == TrialState.COMPLETE:
             trials.opened.study.tell(trial, 1.0)
+    refused(path, rf"the user attribute '{OWNER}' of trial 3 (is|has) .*, expected .* remove it")
     rounds = 5 if state == TrialState.RUNNING else 5 + len(asked)
     more = type(trials)(trials.opened, rounds, "run", "w0")
     tune(more, Scripted(), Stop())

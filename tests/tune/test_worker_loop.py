@@ -22,6 +22,7 @@ from surefoot.tune.measuring.measurement import Failure
 from surefoot.tune.observer import Observer
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study import trial_owner
+from surefoot.tune.study.heartbeat import SILENCE, SilentTrials, heartbeats
 from surefoot.tune.study.location import NoStudy, StorageFailed
 from surefoot.tune.study.opened_study import create_study, open_study
 from surefoot.tune.study.trial_attributes import (
@@ -30,7 +31,6 @@ from surefoot.tune.study.trial_attributes import (
     is_interrupted,
     is_round,
 )
-from surefoot.tune.study.trial_owner import SILENCE, SilentTrials, heartbeats
 from surefoot.tune.study.trials import MAX_FAILURES, TRIED_AGAIN, NoTrial, StudyTrials
 from surefoot.tune.workers import worker_loop
 from surefoot.tune.workers.worker_loop import TooManyFailures, tune

@@ -28,7 +28,8 @@ from surefoot.tune.measuring.measurement import (
     in_study_units,
     positive,
 )
-from surefoot.tune.measuring.objective import set_up, usable_objective
+from surefoot.tune.measuring.objective import usable_objective
+from surefoot.tune.measuring.setup_commands import set_up
 from surefoot.tune.plain_text import LISTED, printable
 from surefoot.tune.stopping import Stop, stop_on_signals
 from surefoot.tune.study.opened_study import check_study, default_sampler

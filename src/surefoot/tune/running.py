@@ -17,7 +17,8 @@ from surefoot.tune.comparison.named_settings import given_values
 from surefoot.tune.definition.command_template import shell_notes
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.display import console_of, display_of, show
-from surefoot.tune.measuring.objective import Objective, set_up, usable_objective
+from surefoot.tune.measuring.objective import Objective, usable_objective
+from surefoot.tune.measuring.setup_commands import set_up
 from surefoot.tune.measuring.supervised_process import KeptProcesses
 from surefoot.tune.observer import Observer, check_log, event_log
 from surefoot.tune.plain_text import listed

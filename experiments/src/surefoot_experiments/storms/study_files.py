@@ -14,7 +14,8 @@ import optuna
 from surefoot import SurefootError
 from surefoot.tune.definition.command_template import CommandTemplate
 from surefoot.tune.definition.study_file import StudyFile
-from surefoot.tune.measuring.objective import check_programs, objective_of
+from surefoot.tune.measuring.objective import objective_of
+from surefoot.tune.measuring.setup_commands import check_programs
 from surefoot.tune.measuring.supervised_process import keep_until_end
 from surefoot.tune.study.compatibility import definition
 from surefoot.tune.study.opened_study import create_study, open_study

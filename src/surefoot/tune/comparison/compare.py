@@ -43,8 +43,9 @@ from surefoot.tune.measuring.measurement import (
     declared_units,
     in_study_units,
 )
-from surefoot.tune.measuring.objective import Objective, set_up, usable_objective
+from surefoot.tune.measuring.objective import Objective, usable_objective
 from surefoot.tune.measuring.race import Ending, decided
+from surefoot.tune.measuring.setup_commands import set_up
 from surefoot.tune.plain_text import printable
 from surefoot.tune.stopping import Stop, stop_on_signals
 from surefoot.types import Constraint, InvalidInput, SurefootError

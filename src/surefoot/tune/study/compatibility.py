@@ -14,7 +14,8 @@ from surefoot.tune.definition.study_file import StudyFile, StudyFileError
 from surefoot.tune.measuring.measurement import VALUE, declared_units, unit_phrase
 from surefoot.tune.measuring.unit_scales import factor
 from surefoot.tune.plain_text import shown
-from surefoot.tune.study.trial_attributes import UNITS, study_units
+from surefoot.tune.study.trial_attributes import OWNER, UNITS, study_units
+from surefoot.tune.study.trial_owner import mismatch
 from surefoot.types import InvalidInput
 
 DEFINITION = "surefoot"  # the study's user attribute that holds `definition`
@@ -99,7 +100,7 @@ def check_compatible(
     if found != [direction]:
         raise _differs(study_file, "study.direction", direction, ", ".join(found), label)
     stored = study.user_attrs.get(DEFINITION)
-    _check_definition(study_file, stored, label)
+    _check_attributes(study_file, trials, stored, label)
     chosen = stored.get(PARAMETER_UNITS, {}) if stored and _has_values(trials) else {}
     _check_units(study_file, recorded_units(study, trials), chosen, label)
     if stored is None:
@@ -194,8 +195,11 @@ def _is_widened(before: object, after: object) -> bool:
     return wider and (not step or is_on_grid(before["low"], after["low"], step))
 
 
-def _check_definition(study_file: StudyFile, stored: object, label: str) -> None:
-    """Check that the definition has not been recorded by something else."""
+def _check_attributes(
+    study_file: StudyFile, trials: Sequence[FrozenTrial], stored: object, label: str
+) -> None:
+    """Check that surefoot's attributes have not been recorded by something else."""
+    wrong = ""
     if stored is not None and (
         not isinstance(stored, dict)
         or not isinstance(stored.get("objective"), dict)
@@ -203,10 +207,15 @@ def _check_definition(study_file: StudyFile, stored: object, label: str) -> None
             isinstance(stored.get(one) or {}, dict) for one in (*TABLES, _DECLARED, PARAMETER_UNITS)
         )
     ):
+        wrong = f"the user attribute {DEFINITION!r} is {shown(stored)}, expected a definition"
+    for trial in () if wrong else trials:
+        if (owner := trial.user_attrs.get(OWNER)) is not None and (mismatched := mismatch(owner)):
+            wrong = f"the user attribute {OWNER!r} of trial {trial.number} {mismatched}"
+            break
+    if wrong:
         raise study_file.error(
             "study.storage",
-            f"in {label} the user attribute {DEFINITION!r} is {shown(stored)}, expected a "
-            "definition, as surefoot records it; remove it, or choose another storage",
+            f"in {label} {wrong}, as surefoot records it; remove it, or choose another storage",
         )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import glob
+import io
 import json
 import os
 import re
@@ -239,10 +240,18 @@ class JournalLock:
         os.close(self._descriptor)
 
     def _remove_partial_line(self) -> None:
-        size = os.fstat(self._descriptor).st_size
-        os.lseek(self._descriptor, max(0, size - LONGEST_INPUT), os.SEEK_SET)
-        _, _, begun = os.read(self._descriptor, LONGEST_INPUT).rpartition(b"\n")
-        os.ftruncate(self._descriptor, size - len(begun))
+        end = size = os.fstat(self._descriptor).st_size
+        while end > 0:
+            begin = max(0, end - io.DEFAULT_BUFFER_SIZE)
+            os.lseek(self._descriptor, begin, os.SEEK_SET)
+            block = os.read(self._descriptor, end - begin)
+            newline = block.rfind(b"\n")
+            if newline >= 0:
+                end = begin + newline + 1
+                break
+            end = begin
+        if end < size:
+            os.ftruncate(self._descriptor, end)
 
 
 _FILE = re.compile(r"(sqlite|sqlite\+pysqlite|journal):///([^?]+)", re.DOTALL)

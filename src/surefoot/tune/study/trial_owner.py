@@ -1,27 +1,28 @@
-"""The process that owns a running trial, and whether it still exists to finish it.
-
-Other machines see that by its heartbeats.
-"""
+"""The process that owns a running trial, and whether it still exists to finish it."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import socket
-import threading
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
 from optuna.trial import FrozenTrial
 
 from surefoot.tune import system
+from surefoot.tune.plain_text import shown
 from surefoot.tune.study.trial_attributes import OWNER
 
 _ended_runs: set[str] = set()  # of this process, which may have been unable to say so
-_KEYS = {"run", "host", "pid", "born"}
+_LATEST = 1e11  # seconds since 1970, beyond which no clock is
+_KINDS: dict[str, Any] = {
+    "run": str,
+    "host": str,
+    "pid": int,
+    "born": str | None,
+    "began": int | float,
+}
 
 
 def this_process(run: str) -> dict[str, Any]:
@@ -32,6 +33,7 @@ def this_process(run: str) -> dict[str, Any]:
         "boot": _boot(),
         "pid": os.getpid(),
         "born": system.born(os.getpid()),
+        "began": time.time(),
     }
 
 
@@ -43,7 +45,7 @@ def worker_name(index: int) -> str:
 def owner_of(trial: FrozenTrial) -> dict[str, Any] | None:
     """The process that owns a trial; None if surefoot has recorded none."""
     owner = trial.user_attrs.get(OWNER)
-    return owner if isinstance(owner, dict) and owner.keys() >= _KEYS else None
+    return None if owner is None or mismatch(owner) else owner
 
 
 def is_owned(trial: FrozenTrial) -> bool:
@@ -51,11 +53,27 @@ def is_owned(trial: FrozenTrial) -> bool:
     return owner_of(trial) is not None
 
 
+def mismatch(owner: object) -> str:
+    """Fault of a trial's owner that something else has recorded, empty if there is none."""
+    if not isinstance(owner, dict):
+        return f"is {shown(owner)}, expected a table"
+    for key, kinds in _KINDS.items():
+        value = owner.get(key)
+        if not isinstance(value, kinds) or isinstance(value, bool):
+            return f"has {key} = {shown(value)}, expected another type"
+    if not 0 <= owner["began"] < _LATEST:
+        return f"has began = {shown(owner['began'])}, expected seconds since 1970"
+    boot = owner.get("boot")
+    if boot is not None and not (isinstance(boot, list) and len(boot) == 2):
+        return f"has boot = {shown(boot)}, expected a list of two"
+    return ""
+
+
 def is_gone(process: dict[str, Any]) -> bool:
     """Whether a process of this machine has ended, or its run has in this process."""
     if process["pid"] == os.getpid() and process["run"] in _ended_runs:
         return True
-    return system.born(process["pid"]) != process["born"]
+    return system.born(int(process["pid"])) != process["born"]
 
 
 def run_ended(run: str) -> None:
@@ -74,56 +92,3 @@ def is_elsewhere(process: dict[str, Any]) -> bool:
 @cache
 def _boot() -> list[str]:
     return system.boot()
-
-
-HEARTBEAT = "surefoot:heartbeat"
-"""User attribute of a running trial: how often its process has said that it is alive."""
-INTERVAL = 20.0  # seconds between two heartbeats
-SILENCE = 150.0  # seconds without one, after which the process is taken to be gone
-
-
-@contextlib.contextmanager
-def heartbeats(beat: Callable[[int], None], interval: float = INTERVAL) -> Iterator[None]:
-    """Call `beat` with 1, 2, ... at intervals (seconds) within the block, in another thread.
-
-    A heartbeat that fails is left out: the measurement goes on, and storing its result will show
-    what is wrong.
-    """
-    ended = threading.Event()
-
-    def run() -> None:
-        count = 0
-        while not ended.wait(interval):
-            count += 1
-            with contextlib.suppress(Exception):
-                beat(count)
-
-    threading.Thread(target=run, daemon=True, name="heartbeat").start()
-    try:
-        yield
-    finally:
-        ended.set()
-
-
-@dataclass(frozen=True)
-class SilentTrials:
-    """Trials of other machines without a heartbeat for long.
-
-    What counts is how long a heartbeat has not changed by the clock of this process, so the clocks
-    of the machines may differ.
-
-    Args:
-        clock: The present time, in seconds.
-    """
-
-    clock: Callable[[], float] = time.monotonic
-    _since: dict[int, tuple[object, float]] = field(default_factory=dict)
-
-    def is_silent(self, trial: FrozenTrial) -> bool:
-        """Whether a running trial has had no new heartbeat for `SILENCE` seconds."""
-        beat, now = trial.user_attrs.get(HEARTBEAT), self.clock()
-        seen, since = self._since.get(trial.number, (None, now))
-        if seen != beat or trial.number not in self._since:
-            since = now
-        self._since[trial.number] = (beat, since)
-        return now - since >= SILENCE

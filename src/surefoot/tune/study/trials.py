@@ -38,6 +38,7 @@ from surefoot.tune.plain_text import shown
 from surefoot.tune.study import trial_owner
 from surefoot.tune.study.compatibility import recorded_units
 from surefoot.tune.study.early_stop import OVER, seconds_spent
+from surefoot.tune.study.heartbeat import HEARTBEAT, SilentTrials
 from surefoot.tune.study.opened_study import OpenedStudy
 from surefoot.tune.study.schedule import Schedule
 from surefoot.tune.study.state import StudyState
@@ -50,7 +51,6 @@ from surefoot.tune.study.trial_attributes import (
     is_round,
     study_units,
 )
-from surefoot.tune.study.trial_owner import HEARTBEAT, SilentTrials
 from surefoot.types import NotReady
 
 FIXED = "fixed_params"  # the system attribute of `Study.enqueue_trial`

@@ -18,8 +18,8 @@ from surefoot.tune.plain_text import printable, shown
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study import trial_owner
 from surefoot.tune.study.failures import explained_failure
+from surefoot.tune.study.heartbeat import SILENCE, heartbeats
 from surefoot.tune.study.trial_attributes import RACE, trial_environment
-from surefoot.tune.study.trial_owner import SILENCE, heartbeats
 from surefoot.tune.study.trials import TRIED_AGAIN, NoTrial, StudyTrials
 from surefoot.tune.system import PATIENCE, POLL
 from surefoot.types import SurefootError
