@@ -6,7 +6,7 @@ With sketched features for many arms, and risk measures for uncertain environmen
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from surefoot._internal.extras import lazily
+from surefoot._internal.lazy import lazily
 
 if TYPE_CHECKING:
     from surefoot import acquisition as acquisition

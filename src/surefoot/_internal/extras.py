@@ -1,12 +1,10 @@
-"""Packages that only an extra installs, and names that are imported on their first use."""
+"""Packages that surefoot is installed without unless an extra asks for them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
 
 from surefoot.types import NotInstalled
 
@@ -54,26 +52,3 @@ def check_installed(name: str, *packages: str) -> None:
 
 def _absent(package: str, name: str) -> NotInstalled:
     return NotInstalled(f"the package {package} is not installed: pip install 'surefoot[{name}]'.")
-
-
-def lazily(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
-    """A module's `__getattr__` that imports its public names on their first use.
-
-    Args:
-        package: Name of the module.
-        homes: Full name of the module that defines each name.
-
-    Returns:
-        The function.
-
-    Example:
-        >>> lazily("surefoot", {"Box": "surefoot.spaces"})("Box").__name__
-        'Box'
-    """
-
-    def get(name: str) -> Any:
-        if name not in homes:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(import_module(homes[name]), name)
-
-    return get

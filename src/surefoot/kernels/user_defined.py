@@ -10,9 +10,10 @@ from gpytorch.kernels import Kernel
 from torch import Tensor
 
 from surefoot._internal import checks
-from surefoot._internal.numbers import ROUNDING
 from surefoot.types import InvalidInput
 
+_SYMMETRY = 1e-10  # relative to the largest entry
+_PSD = 1e-8  # relative to the largest entry
 _CHUNK = 64  # points of which a block is evaluated where only the diagonal is needed
 
 Block = Callable[[Tensor, Tensor], Tensor]  # (n, d), (m, d) -> (n, m)
@@ -136,12 +137,12 @@ def precomputed(K: Tensor | Sequence) -> Kernel:
         raise InvalidInput(f"`K` has shape {tuple(gram.shape)}, expected a square matrix.")
     scale = max(float(gram.abs().max()), torch.finfo(torch.float64).tiny)
     skew = float((gram - gram.T).abs().max())
-    if skew > ROUNDING * scale:
+    if skew > _SYMMETRY * scale:
         raise InvalidInput(
             f"`K` is not symmetric (K and its transpose differ by {skew:.3g}): pass (K + K.T) / 2."
         )
     smallest = float(torch.linalg.eigvalsh(gram)[0])
-    if smallest < -ROUNDING * float(gram.trace()):
+    if smallest < -_PSD * scale:
         raise InvalidInput(
             f"`K` is not positive semidefinite (smallest eigenvalue {smallest:.3g}): "
             "pass a Gram or correlation matrix, or clip its eigenvalues at 0."

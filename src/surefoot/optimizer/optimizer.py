@@ -33,9 +33,11 @@ from surefoot.beliefs.probability import LIKELY, Probability
 from surefoot.models.model import FitStore
 from surefoot.optimizer import arguments, saved_run
 from surefoot.optimizer.history import History
-from surefoot.optimizer.method import Method, warn_if_vacuous
+from surefoot.optimizer.method import Method
 from surefoot.optimizer.permitted import permitted
-from surefoot.optimizer.told import Told, Unread
+from surefoot.optimizer.told import Told
+from surefoot.optimizer.unread import Unread
+from surefoot.optimizer.vacuous_bounds import warn_if_vacuous
 from surefoot.problem import Problem
 from surefoot.regression.observations import Observations
 from surefoot.risks import Risk

@@ -1,8 +1,7 @@
-"""Measurements of a run: rewards, designs, failures, other outcomes, and unread diagnostics."""
+"""Measurements of a run: rewards, designs, failures and other outcomes."""
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,7 +17,7 @@ from surefoot.optimizer.serialization import Decoder
 from surefoot.regression.observations import Failed, Observations
 from surefoot.spaces import Joint, Space
 from surefoot.spaces.locations import Location
-from surefoot.types import OBJECTIVE, Info, Measurement, Outcome
+from surefoot.types import OBJECTIVE, Measurement, Outcome
 
 
 @dataclass(eq=False)
@@ -103,25 +102,3 @@ class Told:
         failed = [Failed(*one) for one in decoder.decode(saved["failed"])]
         self.failures = replace(self.failures, all=failed)
         self.outcomes.restore(saved["outcomes"], decoder)
-
-
-class Unread:
-    """The diagnostics of the last `tell`, as long as anyone holds them."""
-
-    def __init__(self) -> None:
-        self._held: weakref.ref[Info] | None = None
-
-    def hold(self, info: Info) -> None:
-        """Remember diagnostics in place of the last."""
-        self._held = weakref.ref(info)
-
-    def read(self) -> None:
-        """Find the diagnostics now, if anyone can still ask for them."""
-        info = None if self._held is None else self._held()
-        if info is not None:
-            _ = info.diagnostics
-        self._held = None
-
-    def __getstate__(self) -> dict[str, None]:
-        """Nothing: a copy has told nothing yet."""
-        return {"_held": None}

@@ -8,11 +8,12 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from surefoot._internal.numbers import ROUNDING
 from surefoot.regression.embedding import Embedding
 from surefoot.types import InvalidInput
 
 Path = Callable[[Tensor], Tensor]  # points (n, d) -> (n,), differentiable
+
+_NEGLIGIBLE = 1e-6  # of the kernel, that features may leave unexplained
 
 
 class ResidualDraw(NamedTuple):
@@ -55,7 +56,7 @@ def residual_draw(embedding: Embedding, prior: Callable[[], Path], like: Tensor)
         with torch.no_grad():
             features = embedding(points)
             residual = embedding.residual(points, features)
-            if bool((residual > ROUNDING * (residual + features.square().sum(-1))).any()):
+            if bool((residual > _NEGLIGIBLE * (residual + features.square().sum(-1))).any()):
                 raise InvalidInput(
                     f"{type(embedding).__name__} leaves a part of the kernel unexplained that it "
                     "cannot draw: give it a method `residual_draw(prior)`, as `NystromEmbedding` "

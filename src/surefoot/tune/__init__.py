@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from surefoot._internal.extras import check_installed, lazily
+from surefoot._internal.extras import check_installed
+from surefoot._internal.lazy import lazily
 
 if TYPE_CHECKING:
     from surefoot.tune.ask_tell.ask_tell import AskTell, NothingToAsk, open_ask_tell

@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from surefoot._internal.extras import extra, lazily
+from surefoot._internal.extras import extra
+from surefoot._internal.lazy import lazily
 
 with extra("optuna"):
     from surefoot.integrations.optuna.attributes import (
