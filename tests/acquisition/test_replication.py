@@ -112,31 +112,52 @@ QUIET = [10.0, 10.2, 9.9, 10.1]
 class TestInstability:
     def test_a_point_that_differs_from_the_others_is_found(self) -> None:
         history = told({0: QUIET, 4: [10.0, 15.0, 10.1, 6.0], 2: QUIET, 3: QUIET, 7: QUIET}).history
-        assert Instability(0.2)(history).tolist() == [1]
+        assert Instability(0.2)(history, KERNEL).tolist() == [1]
 
     def test_outliers_everywhere_make_no_point_unstable(self) -> None:
         spiky = [*QUIET, 30.0]
         history = told(dict.fromkeys(range(8), spiky)).history
-        assert not len(Instability(0.2)(history))
+        assert not len(Instability(0.2)(history, KERNEL))
 
     def test_a_spread_that_is_usual_is_no_instability(self) -> None:
         wide = [6.0, 10.0, 14.0, 9.0]
         history = told(dict.fromkeys(range(8), wide)).history
-        assert not len(Instability(0.2)(history))
+        assert not len(Instability(0.2)(history, KERNEL))
 
     def test_a_smaller_difference_than_the_spread_is_none(self) -> None:
         points = {0: QUIET, 1: [10.0, 11.5, 10.1, 9.9], 2: QUIET, 3: QUIET, 7: QUIET}
-        assert not len(Instability(0.2)(told(points).history))
-        assert Instability(0.1)(told(points).history).tolist() == [1]
+        assert not len(Instability(0.2)(told(points).history, KERNEL))
+        assert Instability(0.1)(told(points).history, KERNEL).tolist() == [1]
 
     def test_too_few_replicates_or_others_say_nothing(self) -> None:
-        assert not len(Instability(0.2)(told({0: QUIET, 1: [5.0, 10.0, 15.0]}).history))
+        assert not len(Instability(0.2)(told({0: QUIET, 1: [5.0, 10.0, 15.0]}).history, KERNEL))
         points = dict.fromkeys(range(5), QUIET) | {5: [5.0, 15.0]}
-        assert not len(Instability(0.2)(told(points).history))
+        assert not len(Instability(0.2)(told(points).history, KERNEL))
 
     def test_of_logarithms_the_spread_is_absolute(self) -> None:
         points = {arm: list(np.log(QUIET)) for arm in range(5)} | {5: [0.0, 0.5, 0.01, -0.4]}
-        assert Instability(math.log1p(0.2), relative=False)(told(points).history).tolist() == [5]
+        rule = Instability(math.log1p(0.2), relative=False)
+        assert rule(told(points).history, KERNEL).tolist() == [5]
+
+    def test_a_region_is_unstable_by_the_points_elsewhere(self) -> None:
+        """No point of it is unusual beside the others of it."""
+        shaky = [10.0, 15.0, 10.1, 15.1, 9.9]
+        region, elsewhere = dict.fromkeys((9, 10, 11), shaky), dict.fromkeys((0, 2, 4), QUIET)
+        assert Instability(0.2)(told(elsewhere | region).history, KERNEL).tolist() == [3, 4, 5]
+
+    def test_one_with_outliers_as_elsewhere_is_not(self) -> None:
+        shaky = [10.0, 15.0, 10.1, 15.1, 9.9]
+        points = dict.fromkeys((9, 10, 11), shaky) | dict.fromkeys((0, 2, 4), shaky[:4])
+        assert not len(Instability(0.2)(told(points).history, KERNEL))
+
+    def test_half_of_an_even_number_may_be_outlying(self) -> None:
+        points = dict.fromkeys(range(5), QUIET) | {9: [10.0, 15.0, 10.1, 15.1]}
+        assert Instability(0.3)(told(points).history, KERNEL).tolist() == [5]
+
+    def test_pairs_tell_of_the_others_alone(self) -> None:
+        pairs = dict.fromkeys(range(5), QUIET[:2]) | {7: [10.0, 15.0]}
+        found = told(pairs | {9: [10.0, 15.0, 10.1]}).history
+        assert Instability(0.2)(found, KERNEL).tolist() == [6]
 
     def test_it_is_avoided_and_not_recommended(self) -> None:
         points = dict.fromkeys(range(5), QUIET) | {9: [12.0, 18.0, 12.1, 7.0]}

@@ -17,10 +17,14 @@ from surefoot._internal.numbers import FEWEST, OUTLYING
 from surefoot.acquisition.policy import Policy, UpperConfidenceBound, as_policy
 from surefoot.acquisition.scores import PolicyState, ScoreRule
 from surefoot.beliefs import Belief
+from surefoot.kernels.evaluation import block, diagonal
 from surefoot.spaces import Arms, Box, Joint
 from surefoot.types import InvalidInput
 
 if TYPE_CHECKING:
+    from gpytorch.kernels import Kernel
+    from torch import Tensor
+
     from surefoot.regression.observations import Observations
     from surefoot.risks import Risk
     from surefoot.spaces.locations import Location
@@ -31,14 +35,16 @@ _QUARTER = 0.25  # quantile of deviations that estimates the noise, and probabil
 
 @dataclass(frozen=True)
 class Instability:
-    r"""Rule for points whose replicates differ more than those of other points.
+    r"""Rule for points whose replicates differ more than those of points elsewhere.
 
     A replicate is outlying if it deviates from the median of its point by more than `spread` of
     that median, and by more than 3.5 deviations of the noise, as the quieter quarter of the points
-    shows it. A point is
-    unstable if it has at least three replicates, and at the rate of outlying replicates of the
-    other points as many as it has, or more, would have a probability of at most a quarter. So noise
-    with outliers everywhere makes few points unstable.
+    shows it; the median of an even number is the lower of the two. A point is
+    unstable if it has at least three replicates, and as many outlying ones as it has, or more,
+    would have a probability of at most a quarter, at their rate of all other points (it alone is
+    unstable) or of those elsewhere (its surroundings are), where each point counts by how little
+    its function value is correlated with that of the point. So noise with outliers everywhere makes
+    few points unstable.
 
     Args:
         spread: Share of the median; `math.inf` for never.
@@ -54,11 +60,12 @@ class Instability:
 
     Example:
         >>> import surefoot as sf
-        >>> optimizer = sf.Optimizer(sf.Arms(5), sf.Method(sf.kernels.precomputed(torch.eye(5))))
+        >>> kernel = sf.kernels.precomputed(torch.eye(5))
+        >>> optimizer = sf.Optimizer(sf.Arms(5), sf.Method(kernel))
         >>> for arm in range(4):
         ...     info = optimizer.tell_all([arm] * 4, [10.0, 10.1, 9.9, 10.0])
         >>> info = optimizer.tell_all([4] * 4, [10.0, 16.0, 10.1, 5.0])
-        >>> Instability(0.2)(optimizer.history).tolist()
+        >>> Instability(0.2)(optimizer.history, kernel).tolist()
         [4]
     """
 
@@ -70,23 +77,22 @@ class Instability:
             checks.positive("spread", self.spread)
         checks.truth("relative", self.relative)
 
-    def __call__(self, observations: Observations) -> np.ndarray:
+    def __call__(self, observations: Observations, kernel: Kernel) -> np.ndarray:
         """Indices (k,) of the unstable sites, in ascending order.
 
         Args:
             observations: The rewards, by distinct sites.
+            kernel: Prior covariance of the function values at two sites.
         """
-        if self.spread == math.inf:
-            return np.zeros(0, dtype=np.int64)
         counts = observations.counts.cpu().numpy()
-        repeated = np.flatnonzero(counts >= FEWEST)
-        if len(repeated) < 1 + FEWEST:
+        repeated = np.flatnonzero(counts > 1)
+        if self.spread == math.inf or len(repeated) < 1 + FEWEST:
             return repeated[:0]
         rewards, site = observations.rewards.cpu().numpy(), observations.site.cpu().numpy()
         order = np.argsort(site, kind="stable")
         groups = np.split(rewards[order], np.cumsum(np.bincount(site))[:-1])
         replicates = [groups[index] for index in repeated]
-        medians = np.array([np.median(group) for group in replicates])
+        medians = np.array([np.quantile(group, 0.5, method="lower") for group in replicates])
         numbers = counts[repeated]
         scales = [np.ptp(group) / _small_range(len(group)) for group in replicates]
         scale = np.quantile(scales, _QUARTER)
@@ -98,9 +104,14 @@ class Instability:
                 for group, median, limit in zip(replicates, medians, limits, strict=True)
             ]
         )
-        rate = (outlying.sum() - outlying + 0.5) / (numbers.sum() - numbers + 1.0)
+        elsewhere = 1.0 - _correlations(kernel, observations.sites[repeated])
+        rates = [
+            (others @ outlying + 0.5) / (others @ numbers + 1.0)
+            for others in (1.0 - np.eye(len(repeated)), elsewhere)
+        ]
+        rate = np.minimum(*rates)
         chance = special.bdtrc(outlying - 1, numbers.astype(int), rate)  # P(at least as many)
-        return repeated[(outlying > 0) & (chance <= _QUARTER)]
+        return repeated[(numbers >= FEWEST) & (outlying > 0) & (chance <= _QUARTER)]
 
 
 STABLE = Instability(math.inf)
@@ -182,6 +193,14 @@ def _pending(belief: Belief, location: Location) -> int:
     """Rewards of a location that are still to come."""
     waiting = belief.pending.by_id.values()
     return sum(one.missing for one in waiting if torch.equal(one.location.point, location.point))
+
+
+def _correlations(kernel: Kernel, sites: Tensor) -> np.ndarray:
+    """Absolute prior correlations (n, n) of function values at sites (n, d)."""
+    with torch.no_grad():
+        values = block(kernel, sites, sites)
+        scale = diagonal(kernel, sites).sqrt()
+        return (values / scale / scale[:, None]).abs().clamp_max(1.0).cpu().numpy()
 
 
 @lru_cache(maxsize=256)

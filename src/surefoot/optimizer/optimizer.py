@@ -649,7 +649,8 @@ class Optimizer:
 
     def _unstable(self, outcome: OutcomeBelief) -> Tensor:
         """Indices of the sites that are unstable."""
-        return torch.from_numpy(self.method.plan.instability(outcome.at_reference))
+        rule, kernel = self.method.plan.instability, outcome.fitted.kernel
+        return torch.from_numpy(rule(outcome.at_reference, kernel))
 
     def _repeats(self, point: Tensor) -> int:
         """How often to measure: n with 1 + n sigma^2 / ridge = repeat_until."""
