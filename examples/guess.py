@@ -4,6 +4,7 @@ import random
 
 import optuna
 
+from surefoot import Problem
 from surefoot.integrations.optuna import SurefootSampler
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -20,7 +21,7 @@ space = {
     "threads": optuna.distributions.IntDistribution(1, 64),
     "cache": optuna.distributions.FloatDistribution(0, 1),
 }
-sampler = SurefootSampler(seed=0, search_space=space, guess={"threads": 8})
+sampler = SurefootSampler(Problem(guess={"threads": 8}), seed=0, search_space=space)
 study = optuna.create_study(sampler=sampler)
 study.optimize(latency, n_trials=20)
 best = sampler.belief(study).recommend()

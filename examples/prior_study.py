@@ -5,6 +5,7 @@ import random
 import optuna
 from optuna.distributions import FloatDistribution, IntDistribution
 
+from surefoot import Problem
 from surefoot.integrations.optuna import SurefootSampler
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -20,7 +21,7 @@ def latency(trial, best, unit):
 
 old = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=0))
 old.optimize(lambda trial: latency(trial, best=12, unit=1), n_trials=30)
-new = optuna.create_study(sampler=SurefootSampler(seed=0, search_space=space, prior=old))
+new = optuna.create_study(sampler=SurefootSampler(Problem(prior=old), seed=0, search_space=space))
 new.optimize(lambda trial: latency(trial, best=13, unit=3), n_trials=10)
 best = new.sampler.belief(new).recommend()
 print(best.params, f"latency {best.value:.1f} ({best.lower:.1f} to {best.upper:.1f})")

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from surefoot._internal import checks
+from surefoot._internal.estimands import ESTIMANDS, Estimand
 from surefoot.types import Assumptions, Constraint, InvalidInput, Objective, Outcome
 
 # Modules that load torch are imported where they are used: a program that declares a problem
@@ -109,15 +110,20 @@ class Problem:
             random environment; None where the trials of a study show it.
         outcomes: Other quantities that are measured with the reward, by name: a `Constraint`, an
             `Objective` or one that is only `Watched`.
-        risk: Risk measure over the environment that is maximised, on a `Joint` space.
+        risk: Risk measure over the environment that is maximised, on a `Joint` space, or over
+            `environment`.
         fidelity: Levels of accuracy, and their costs: each query has one as its `environment`, and
             what is recommended and reported is of the last level.
         guess: Where the optimum is thought to be, as values of some parameters by name, or
             `box.given({0: 0.3})`.
-        prior: Belief of an earlier run on a related system, in the same space.
+        prior: Belief of an earlier run on a related system, in the same space; of a study, an
+            older one.
         safe: Whether no point is asked for whose measurement may fail, from a point that was told
             first outward, with a probability of 0.95.
         assume: What certificates rest on, see `Assumptions`; the search does not use it.
+        environment: Names and distribution of what varies between the trials of a study, a
+            `StudyEnvironment`; elsewhere the space is a `Joint`.
+        estimand: What `robust` reports of the measurements at a point, see `robust_ucb`.
 
     Raises:
         InvalidInput: If something is none of these, or two do not go together (`CONFLICTS`).
@@ -137,9 +143,12 @@ class Problem:
     prior: Any = None
     safe: bool = False
     assume: Assumptions | None = None
+    environment: Any = None
+    estimand: Estimand = "location"
 
     def __post_init__(self) -> None:
         checks.outcomes(self.outcomes)
+        checks.choice("estimand", self.estimand, *ESTIMANDS)
         if self.assume is not None:
             checks.instance("assume", self.assume, Assumptions)
         checks.truth("safe", self.safe)
@@ -151,6 +160,11 @@ class Problem:
             from surefoot.spaces.joint import checked_space
 
             object.__setattr__(self, "space", checked_space(self.space))
+            if self.environment is not None:
+                raise InvalidInput(
+                    "`environment` came with a `space`, expected `Joint(space, environment)` as "
+                    "the space: it is of the trials of a study."
+                )
         check_together(self.options)
 
     @classmethod
@@ -167,6 +181,7 @@ class Problem:
             "objectives": self.objectives,
             "constraints": self.constraints,
             "assume": self.assume is not None,
+            "environment": self.environment is not None,
             "risk": self.risk is not None,
             "fidelity": self.fidelity is not None,
             "guess": self.guess is not None,

@@ -161,7 +161,7 @@ CASES: dict[str, tuple[Call, st.SearchStrategy]] = {
     ),
     "score_policy-score": (acquisition.ScorePolicy, not_policies),
     "sampler-outcomes": (
-        lambda v: SurefootSampler(outcomes=v),
+        lambda v: SurefootSampler(sf.Problem(outcomes=v)),
         st.sampled_from([3, "p99", {"p99": 3.0}, {1: sf.Constraint(maximum=1.0)}]),
     ),
     "box-device": (BOX.to, not_devices),

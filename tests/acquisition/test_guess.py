@@ -122,12 +122,14 @@ def test_a_wrong_guess_is_refused(space: Any, guess: Any, message: str) -> None:
 def test_a_wrong_guess_of_a_study_is_refused(guess: Any) -> None:
     space = {"x": FloatDistribution(0.0, 1.0), "kind": CategoricalDistribution(["a", "b"])}
     with pytest.raises(sf.InvalidInput):
-        SurefootSampler(search_space=space, guess=guess)
+        SurefootSampler(sf.Problem(guess=guess), search_space=space)
 
 
 def test_without_a_declared_space_a_guess_is_of_the_parameters_that_trials_have() -> None:
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    study = optuna.create_study(sampler=SurefootSampler(seed=0, guess={"x": 0.25, "z": 1}))
+    study = optuna.create_study(
+        sampler=SurefootSampler(sf.Problem(guess={"x": 0.25, "z": 1}), seed=0)
+    )
     study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), n_trials=2)
     assert study.trials[1].params["x"] == pytest.approx(0.25)
 

@@ -124,12 +124,14 @@ def test_a_sampler_begins_with_a_trial_that_is_known():
     space = {"x": optuna.distributions.FloatDistribution(0.0, 1.0)}
     for declared in (None, space):
         study = optuna.create_study(
-            sampler=SurefootSampler(seed=0, safe=True, search_space=declared)
+            sampler=SurefootSampler(sf.Problem(safe=True), seed=0, search_space=declared)
         )
         with pytest.raises(sf.NotReady, match="safe"):
             study.ask(space)
         assert study.trials[0].state == optuna.trial.TrialState.FAIL
-    study = optuna.create_study(sampler=SurefootSampler(seed=0, safe=True, search_space=space))
+    study = optuna.create_study(
+        sampler=SurefootSampler(sf.Problem(safe=True), seed=0, search_space=space)
+    )
     study.enqueue_trial({"x": 0.5})
     study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), n_trials=3)
     assert all(abs(trial.params["x"] - 0.5) < 0.2 for trial in study.trials)

@@ -181,17 +181,17 @@ def study_of(number: int, direction: str = "minimize", name: str = "x") -> optun
     ],
 )
 def test_another_study_fails_the_trial(prior: optuna.Study, message: str) -> None:
-    study = optuna.create_study(sampler=SurefootSampler(search_space=LINE, prior=prior))
+    study = optuna.create_study(sampler=SurefootSampler(sf.Problem(prior=prior), search_space=LINE))
     with pytest.raises(sf.InvalidInput, match=message):
         study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), n_trials=1)
 
 
 def test_what_is_no_study_is_refused_at_once() -> None:
     with pytest.raises(sf.InvalidInput, match="expected a study"):
-        SurefootSampler(prior=3)  # type: ignore[arg-type]
-    levels = {"seconds": sf.Fidelity([1, 2], [1, 2])}
+        SurefootSampler(sf.Problem(prior=3))  # type: ignore[arg-type]
+    levels = sf.Fidelity([1, 2], [1, 2])
     with pytest.raises(sf.InvalidInput, match="leave one"):
-        SurefootSampler(prior=study_of(5), fidelity=levels)
+        SurefootSampler(sf.Problem(prior=study_of(5), fidelity=levels))
 
 
 def write(path: Path, name: str, more: str = "") -> Path:

@@ -57,7 +57,9 @@ def test_an_acquisition_is_optimised() -> None:
 
 @pytest.mark.parametrize("objectives", [1, 2])
 def test_a_study_with_a_limit_running_and_pruned_trials(objectives: int) -> None:
-    sampler = SurefootSampler(seed=0, device=DEVICE, outcomes={"load": sf.Constraint(maximum=1.5)})
+    sampler = SurefootSampler(
+        sf.Problem(outcomes={"load": sf.Constraint(maximum=1.5)}), seed=0, device=DEVICE
+    )
     study = optuna.create_study(sampler=sampler, directions=["minimize"] * objectives)
     for turn in range(14):
         trial, running = study.ask(), study.ask()

@@ -66,15 +66,15 @@ def environment_of_loads():
 
 
 KINDS = {
-    "plain": (plain, dict),
-    "constraint": (constraint, lambda: {"outcomes": {"memory": sf.Constraint(maximum=1.0)}}),
+    "plain": (plain, sf.Problem),
+    "constraint": (constraint, lambda: sf.Problem(outcomes={"memory": sf.Constraint(maximum=1.0)})),
     "environment": (
         environment,
-        lambda: {"environment": environment_of_loads(), "risk": sf.WorstCase()},
+        lambda: sf.Problem(environment=environment_of_loads(), risk=sf.WorstCase()),
     ),
-    "objectives": (objectives, dict),
-    "conditional": (conditional, dict),
-    "failures": (failures, dict),
+    "objectives": (objectives, sf.Problem),
+    "conditional": (conditional, sf.Problem),
+    "failures": (failures, sf.Problem),
 }
 
 
@@ -90,8 +90,8 @@ def recommended(study):
 
 def sample(name, sizes, chosen):
     """Trials of a kind up to each size, few before it by the sampler and the others at random."""
-    objective, arguments = KINDS[name]
-    sampler = SurefootSampler(seed=0, **arguments())
+    objective, problem = KINDS[name]
+    sampler = SurefootSampler(problem(), seed=0)
     directions = ["minimize", "maximize"] if name == "objectives" else ["minimize"]
     study = optuna.create_study(directions=directions, sampler=sampler)
     at_random = optuna.samplers.RandomSampler(seed=1)
@@ -109,8 +109,8 @@ def sample(name, sizes, chosen):
 
 def beliefs(name, most):
     """Beliefs of a study at every number of trials."""
-    objective, arguments = KINDS[name]
-    sampler = SurefootSampler(seed=0, **arguments())
+    objective, problem = KINDS[name]
+    sampler = SurefootSampler(problem(), seed=0)
     study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=1))
     found = []
     for _ in range(most):

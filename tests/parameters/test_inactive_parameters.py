@@ -80,8 +80,8 @@ def test_the_sampler_of_a_study_refuses_such_a_guess() -> None:
 
     space = Space({"j": Choice(["OFF", "WAL"]), "c": Int(0, 100, when="j == 'WAL'")})
     with pytest.raises(InvalidInput, match=r"'c' is 7 .*leave it out"):
-        SurefootSampler(search_space=space, guess={"j": "OFF", "c": 7})
-    SurefootSampler(search_space=space, guess={"c": 7})
+        SurefootSampler(sf.Problem(guess={"j": "OFF", "c": 7}), search_space=space)
+    SurefootSampler(sf.Problem(guess={"c": 7}), search_space=space)
 
     def objective(trial: Any) -> float:
         if trial.suggest_categorical("j", ["OFF", "WAL"]) == "OFF":
@@ -89,6 +89,8 @@ def test_the_sampler_of_a_study_refuses_such_a_guess() -> None:
         return trial.suggest_float("x", 0.0, 1.0) + trial.suggest_int("c", 0, 100)
 
     # A condition that is only found in the trials ends no study.
-    study = optuna.create_study(sampler=SurefootSampler(seed=0, guess={"j": "OFF", "c": 7}))
+    study = optuna.create_study(
+        sampler=SurefootSampler(sf.Problem(guess={"j": "OFF", "c": 7}), seed=0)
+    )
     study.optimize(objective, 14)
     assert len(study.trials) == 14

@@ -136,7 +136,9 @@ def robust_ucb(
         >>> optimizer.belief().weights.round(decimals=1).tolist()
         [1.0, 1.0, 1.0, 0.0, 1.0, 1.0]
     """
-    problem = Problem(space, outcomes or {}, risk, fidelity, guess, prior, safe).to(device)
+    problem = Problem(
+        space, outcomes or {}, risk, fidelity, guess, prior, safe, estimand=estimand
+    ).to(device)
     method = robust(
         problem,
         kernel,
@@ -146,7 +148,6 @@ def robust_ucb(
         initial=initial,
         effects=effects,
         instability=instability,
-        estimand=estimand,
     )
     return Optimizer(problem, method, seed=seed)
 
@@ -161,7 +162,6 @@ def robust(
     initial: int | None = None,
     effects: Sequence[str] = EFFECTS,
     instability: Instability = STABLE,
-    estimand: Estimand = "location",
 ) -> Method:
     """The method of `robust_ucb` for a problem; for its arguments, see there.
 
@@ -174,7 +174,6 @@ def robust(
         initial: Number of points of the initial design.
         effects: Nuisance effects.
         instability: Which points are avoided for their replicates.
-        estimand: What is reported.
 
     Returns:
         The method, of which parts may be replaced.
@@ -217,7 +216,7 @@ def robust(
             width=srinivas(scale=scale),
             policy=policy,
             plan=plan(0 if initial is None else initial),
-            reporting=Reporting(interval=Credible(), estimand=estimand),
+            reporting=Reporting(interval=Credible(), estimand=problem.estimand),
         )
     fit = _fit(space, problem.risk, effects)
     if problem.prior is not None:
@@ -235,7 +234,7 @@ def robust(
         width=srinivas(scale=scale),
         policy=policy,
         plan=plan(first, levels=levels),
-        reporting=Reporting("cross-validated", Credible(), estimand),
+        reporting=Reporting("cross-validated", Credible(), problem.estimand),
     )
 
 

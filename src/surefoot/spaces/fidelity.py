@@ -23,10 +23,11 @@ class Fidelity:
     Args:
         levels: Increasing numbers, such as the seconds that a benchmark runs.
         cost: Cost of a measurement at each level, in any unit.
+        name: Of what they are levels, such as "seconds": by it a trial of a study records its own.
 
     Raises:
         InvalidInput: If there are fewer than two levels, they do not increase, or costs are not
-            positive numbers, one for each level.
+            positive numbers, one for each level, or the name is empty.
 
     Example:
         >>> import surefoot as sf
@@ -41,6 +42,7 @@ class Fidelity:
 
     levels: Sequence[float]
     cost: Sequence[float]
+    name: str = "fidelity"
 
     def __post_init__(self) -> None:
         levels = checks.vector("levels", self.levels)
@@ -57,6 +59,8 @@ class Fidelity:
             )
         if not float(cost.min()) > 0.0:
             raise InvalidInput(f"`cost` is {checks.shown(self.cost)}, expected numbers above 0.")
+        if not isinstance(self.name, str) or not self.name:
+            raise InvalidInput(f"`name` is {checks.shown(self.name)}, expected a name.")
         object.__setattr__(self, "levels", tuple(levels.tolist()))
         object.__setattr__(self, "cost", tuple(cost.tolist()))
 

@@ -108,7 +108,7 @@ def test_several_objectives_have_names():
 def test_a_value_is_predicted_under_the_environment_of_its_trial():
     load = sf.FiniteEnvironment([[0.0], [10.0]], [0.5, 0.5])
     environment = StudyEnvironment("load", load, observed=True)
-    sampler = SurefootSampler(environment=environment, risk=sf.VaR(0.5), seed=0)
+    sampler = SurefootSampler(sf.Problem(environment=environment, risk=sf.VaR(0.5)), seed=0)
     study = optuna.create_study(sampler=sampler)
 
     def loaded(trial: optuna.Trial) -> float:

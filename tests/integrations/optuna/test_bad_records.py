@@ -12,7 +12,8 @@ from optuna.distributions import FloatDistribution
 from optuna.trial import TrialState
 
 import surefoot as sf
-from surefoot.integrations.optuna import StudyEnvironment, SurefootSampler, attributes, belief
+from support.samplers import sampler_of
+from surefoot.integrations.optuna import StudyEnvironment, attributes, belief
 from surefoot.spaces import Fidelity, truncated_normal
 
 LINE = {"x": FloatDistribution(0.0, 1.0)}
@@ -31,7 +32,7 @@ STUDIES: dict[str, dict[str, Any]] = {
         "environment": StudyEnvironment(["load"], sf.FiniteEnvironment([0.25, 0.5])),
         "risk": sf.VaR(0.1),
     },
-    "fidelity": {"fidelity": {"load": Fidelity([0.5, 2, 4], cost=[1, 2, 4])}},
+    "fidelity": {"fidelity": Fidelity([0.5, 2, 4], cost=[1, 2, 4], name="load")},
     "two objectives": {},
 }
 USER = [
@@ -64,7 +65,7 @@ def study_with(
     kind: str, state: TrialState, user: dict[str, Any], system: dict[str, Any]
 ) -> optuna.Study:
     """A study with three finished trials, of which the second one has other attributes."""
-    sampler = SurefootSampler(seed=0, search_space=LINE, initial=9, **STUDIES[kind])
+    sampler = sampler_of(seed=0, search_space=LINE, initial=9, **STUDIES[kind])
     directions = ["minimize"] * (2 if kind == "two objectives" else 1)
     study = optuna.create_study(directions=directions, sampler=sampler)
     right = {attributes.ENVIRONMENT: {"load": 0.5}, "constraints": {"c": 0.5}}

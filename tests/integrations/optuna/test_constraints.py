@@ -9,10 +9,10 @@ import numpy as np
 import optuna
 import pytest
 from optuna.distributions import FloatDistribution
-from optuna.samplers import TPESampler
-from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
+from optuna.trial import Trial, TrialState, create_trial
 
 import surefoot as sf
+from support.samplers import sampler_of
 from surefoot.integrations.optuna import ENVIRONMENT, StudyEnvironment, SurefootSampler
 from surefoot.integrations.optuna.constraints import constraints_of
 
@@ -31,14 +31,14 @@ def limited(noise: float) -> Callable[[Trial], float]:
 
 
 def run(objective: Callable[[Trial], float], trials: int, **given) -> optuna.Study:
-    study = optuna.create_study(direction="maximize", sampler=SurefootSampler(seed=0, **given))
+    study = optuna.create_study(direction="maximize", sampler=sampler_of(seed=0, **given))
     study.optimize(objective, trials)
     return study
 
 
 def of_measured(values: dict[float, float | None], **given) -> optuna.Study:
     """A study of trials at x with a constraint each, whose values are x."""
-    study = optuna.create_study(direction="maximize", sampler=SurefootSampler(seed=0, **given))
+    study = optuna.create_study(direction="maximize", sampler=sampler_of(seed=0, **given))
     for x, value in values.items():
         attributes = {} if value is None else {"constraints:limit": value}
         study.add_trial(
@@ -163,7 +163,7 @@ class TestSearch:
     def test_in_a_random_environment(self) -> None:
         environment = StudyEnvironment(["z"], sf.FiniteEnvironment([0.0, 1.0]))
         sampler = SurefootSampler(
-            seed=0, search_space=LINE, environment=environment, risk=sf.Mean()
+            sf.Problem(environment=environment, risk=sf.Mean()), seed=0, search_space=LINE
         )
         study = optuna.create_study(direction="maximize", sampler=sampler)
         for x in np.linspace(0.0, 1.0, 9):
@@ -239,37 +239,10 @@ class TestForeign:
         assert constraints_of(trial) == {"0": math.inf, "1": -math.inf, "2": 2.0}
 
 
-class TestFunction:
-    def test_it_is_recorded_as_optunas_samplers_do(self) -> None:
-        def limits(trial: FrozenTrial) -> tuple[float, float]:
-            return (trial.params["x"] - 0.5, -1.0)
-
-        studies = []
-        for sampler in (SurefootSampler, TPESampler):
-            with pytest.warns(FutureWarning, match="deprecated"):
-                study = optuna.create_study(sampler=sampler(seed=0, constraints_func=limits))
-            study.enqueue_trial({"x": 0.25})
-            study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), 1)
-            studies.append(study.trials[0].constraints)
-        assert studies[0] == studies[1] == {"0": -0.25, "1": -1.0}
-
-    @pytest.mark.parametrize("wrong", [None, 1.0, ["a"], [math.nan], [[0.0]]])
-    def test_wrong_results(self, wrong: object) -> None:
-        with pytest.warns(FutureWarning):
-            sampler = SurefootSampler(constraints_func=lambda trial: wrong)
-        study = optuna.create_study(sampler=sampler)
-        with pytest.raises(sf.InvalidInput, match="constraints_func"):
-            study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), 1)
-
-    def test_no_function(self) -> None:
-        with pytest.raises(sf.InvalidInput, match="constraints_func"):
-            SurefootSampler(constraints_func=[0.0])
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("recorded", [{"P": 0.2}, {"p": math.nan}, {"p": "high"}, "x", [1]])
 def test_constraints_of_which_none_can_be_used_give_a_warning(recorded: object) -> None:
-    sampler = SurefootSampler(seed=0, outcomes={"p": sf.Constraint(maximum=0.5)})
+    sampler = SurefootSampler(sf.Problem(outcomes={"p": sf.Constraint(maximum=0.5)}), seed=0)
     study = optuna.create_study(sampler=sampler)
     trial = create_trial(
         params={"x": 0.5}, distributions=LINE, value=1.0, user_attrs={"constraints": recorded}
@@ -280,7 +253,7 @@ def test_constraints_of_which_none_can_be_used_give_a_warning(recorded: object) 
 
 
 def test_constraints_that_can_be_used_give_no_warning() -> None:
-    sampler = SurefootSampler(seed=0, outcomes={"p": sf.Constraint(maximum=0.5)})
+    sampler = SurefootSampler(sf.Problem(outcomes={"p": sf.Constraint(maximum=0.5)}), seed=0)
     study = optuna.create_study(sampler=sampler)
     for recorded in ({"p": 0.2}, {"p": 0.2, "other": 3.0}):
         trial = create_trial(

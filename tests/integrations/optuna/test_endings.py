@@ -124,7 +124,7 @@ class TestSameSeed:
 
 def test_declared_limits_are_kept_to_by_the_best_trial_of_the_study() -> None:
     limits = {"memory": sf.Constraint(maximum=5.0), "rate": sf.Constraint(minimum=2.0)}
-    study = optuna.create_study(sampler=SurefootSampler(seed=0, outcomes=limits))
+    study = optuna.create_study(sampler=SurefootSampler(sf.Problem(outcomes=limits), seed=0))
     for x, memory, rate in ((1.0, 6.0, 3.0), (2.0, 4.0, 1.0), (3.0, 5.0, 2.0), (4.0, 1.0, 9.0)):
         study.enqueue_trial({"x": x})
         trial = study.ask({"x": FloatDistribution(0.0, 5.0)})

@@ -6,6 +6,7 @@ import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution
 
 import surefoot as sf
+from support.samplers import sampler_of
 from surefoot.integrations.optuna import StudyBelief, StudyEnvironment, SurefootSampler
 from surefoot.integrations.optuna.attributes import ENVIRONMENT
 from surefoot.types import InvalidInput
@@ -18,7 +19,7 @@ def belief_of(noisy, number: int = 80, direction: str = "minimize", **arguments)
     """Of measurements `noisy(x, generator)` at points spread evenly."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     generator = np.random.default_rng(4)
-    study = optuna.create_study(direction=direction, sampler=SurefootSampler(seed=0, **arguments))
+    study = optuna.create_study(direction=direction, sampler=sampler_of(seed=0, **arguments))
     for x in np.linspace(0.0, 1.0, number):
         value = float(noisy(x, generator))
         study.add_trial(optuna.create_trial(params={"x": x}, distributions=SPACE, value=value))
@@ -53,7 +54,7 @@ def test_the_estimand_of_the_sampler_is_that_of_its_belief() -> None:
     with pytest.raises(InvalidInput, match="`estimand` is 'mode', expected 'location'"):
         belief.of_estimand("mode")
     with pytest.raises(InvalidInput, match="`estimand` is 'mode', expected 'location'"):
-        SurefootSampler(estimand="mode")
+        SurefootSampler(sf.Problem(estimand="mode"))
 
 
 @pytest.mark.slow
@@ -95,7 +96,9 @@ def test_differences_of_transformed_values_are_those_of_the_means() -> None:
 def test_risks_over_an_environment_are_those_of_the_means() -> None:
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     environment = StudyEnvironment(["load"], sf.FiniteEnvironment([0.0, 1.0, 2.0]))
-    sampler = SurefootSampler(seed=0, search_space=SPACE, environment=environment, risk=sf.VaR(0.4))
+    sampler = SurefootSampler(
+        sf.Problem(environment=environment, risk=sf.VaR(0.4)), seed=0, search_space=SPACE
+    )
     study = optuna.create_study(sampler=sampler)
     generator = np.random.default_rng(2)
     for x in np.linspace(0.0, 1.0, 60):

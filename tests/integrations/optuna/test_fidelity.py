@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import optuna
@@ -9,16 +10,17 @@ import pytest
 from optuna.distributions import FloatDistribution
 from optuna.trial import TrialState, create_trial
 
+from support.samplers import sampler_of
 from surefoot import Fidelity, FiniteEnvironment, InvalidInput, Mean
 from surefoot.integrations.optuna import ENVIRONMENT, StudyEnvironment, SurefootSampler
 
 LINE = {"x": FloatDistribution(0.0, 1.0)}
-LEVELS = {"seconds": Fidelity([5, 30, 120], cost=[5, 30, 120])}
+LEVELS = Fidelity([5, 30, 120], cost=[5, 30, 120], name="seconds")
 LOAD = StudyEnvironment("load", FiniteEnvironment([0.0, 1.0]))
 
 
 def sampler(**more: Any) -> SurefootSampler:
-    return SurefootSampler(seed=0, search_space=LINE, fidelity=LEVELS, **more)
+    return sampler_of(fidelity=LEVELS, seed=0, search_space=LINE, **more)
 
 
 def study_of(trials: list[tuple[float, dict[int, float], float | None, Any]]) -> optuna.Study:
@@ -41,18 +43,16 @@ def study_of(trials: list[tuple[float, dict[int, float], float | None, Any]]) ->
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"fidelity": {}}, "one name"),
-        ({"fidelity": LEVELS["seconds"]}, "one name"),
-        ({"fidelity": {"a": LEVELS["seconds"], "b": LEVELS["seconds"]}}, "one name"),
+        ({"fidelity": {"seconds": LEVELS}}, r"expected a `Fidelity"),
         ({"environment": LOAD, "risk": Mean()}, "expected one of the two"),
         ({"repeats": 2}, "fidelity"),
         ({"safe": True}, "safe"),
-        ({"fidelity": {"x": LEVELS["seconds"]}}, "different"),
+        ({"fidelity": replace(LEVELS, name="x")}, "different"),
     ],
 )
 def test_what_does_not_go_together_is_refused(more: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
-        SurefootSampler(**{"search_space": LINE, "fidelity": LEVELS, **more})
+        sampler_of(**{"search_space": LINE, "fidelity": LEVELS, **more})
 
 
 @pytest.mark.slow

@@ -301,7 +301,7 @@ def test_bad_studies_and_samplers_are_refused() -> None:
     with pytest.raises(sf.InvalidInput, match="expected a `SurefootSampler`"):
         belief(study, RandomSampler())
     environment = StudyEnvironment(["z"], sf.FiniteEnvironment([[0.0], [1.0]]))
-    sampler = SurefootSampler(environment=environment, risk=sf.VaR(0.1))
+    sampler = SurefootSampler(sf.Problem(environment=environment, risk=sf.VaR(0.1)))
     with pytest.raises(sf.InvalidInput, match="the sampler has an environment"):
         belief(study, sampler)
     with pytest.raises(sf.InvalidInput, match="index of one of 2 objectives"):

@@ -29,9 +29,17 @@ def test_objectives_of_one_name_are_refused() -> None:
     assert [*belief(study).objectives] == ["latency", "throughput"]
 
 
-@pytest.mark.parametrize("name", ["n_startup_trials", "multivariate", "seeds"])
-def test_an_argument_of_other_samplers_is_refused_with_those_that_there_are(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("n_startup_trials", "what Optuna's samplers call so is `initial`"),
+        ("multivariate", "see its documentation"),
+        ("constraints_func", "call `trial.set_constraint` in the objective function"),
+        ("guess", r"pass `problem=Problem\(guess=...\)`"),
+    ],
+)
+def test_an_argument_of_others_is_refused_with_those_that_there_are(name: str, hint: str) -> None:
     with pytest.raises(
-        sf.InvalidInput, match=rf"got `{name}`, expected one of seed, .*`initial`\.$"
+        sf.InvalidInput, match=rf"got `{name}`, expected one of problem, .*: {hint}\.$"
     ):
         SurefootSampler(**{name: 5})

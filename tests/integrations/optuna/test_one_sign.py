@@ -20,7 +20,7 @@ def belief_of(
     """Belief of few values at x; of a further objective that is a multiple of them, if any."""
     objectives = {} if further is None else {"cost": sf.Objective(direction)}
     study = optuna.create_study(
-        direction=direction, sampler=SurefootSampler(seed=0, outcomes=objectives)
+        direction=direction, sampler=SurefootSampler(sf.Problem(outcomes=objectives), seed=0)
     )
     for x, value in values.items():
         study.enqueue_trial({"x": x})

@@ -9,7 +9,8 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 from optuna.trial import Trial
 
 import surefoot as sf
-from surefoot.integrations.optuna import StudyEnvironment, SurefootSampler
+from support.samplers import sampler_of
+from surefoot.integrations.optuna import StudyEnvironment
 from surefoot.integrations.optuna import sampler as sampler_module
 from surefoot.integrations.optuna.reservation import RESERVATION
 
@@ -24,9 +25,7 @@ class Workers:
 
     def __init__(self, space: dict, number: int, trials: int = 0, **given: Any) -> None:
         self.study = optuna.create_study()
-        self.samplers = [
-            SurefootSampler(seed=0, search_space=space, **given) for _ in range(number)
-        ]
+        self.samplers = [sampler_of(seed=0, search_space=space, **given) for _ in range(number)]
         self.study.sampler = self.samplers[0]
         self.space = space
         for _ in range(trials):

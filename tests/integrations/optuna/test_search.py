@@ -6,6 +6,7 @@ import optuna
 import pytest
 
 import surefoot as sf
+from support.samplers import sampler_of
 from surefoot.integrations.optuna import StudyEnvironment, SurefootSampler
 from surefoot.problem import CONFLICTS
 
@@ -27,7 +28,7 @@ ARGUMENTS = {  # of each option of the table of conflicts that a sampler has
         "environment": StudyEnvironment("z", sf.FiniteEnvironment([0.0, 1.0])),
         "risk": sf.Mean(),
     },
-    "fidelity": lambda: {"fidelity": {"seconds": sf.Fidelity([5, 30], cost=[5, 30])}},
+    "fidelity": lambda: {"fidelity": sf.Fidelity([5, 30], cost=[5, 30])},
     "objectives": lambda: {"outcomes": {"cost": sf.Objective(maximise=False)}},
 }
 PAIRS = [one for one in CONFLICTS if {one.option, one.other} <= {*ARGUMENTS}]
@@ -36,22 +37,22 @@ PAIRS = [one for one in CONFLICTS if {one.option, one.other} <= {*ARGUMENTS}]
 @pytest.mark.parametrize(("option", "other", "why"), PAIRS)
 def test_what_does_not_go_together_is_refused_by_its_name(option, other, why):
     with pytest.raises(sf.InvalidInput) as error:
-        SurefootSampler(**ARGUMENTS[option](), **ARGUMENTS[other]())
+        sampler_of(**ARGUMENTS[option](), **ARGUMENTS[other]())
     beside = "several objectives" if other == "objectives" else f"`{other}`"
     assert str(error.value) == f"`{option}` came with {beside}, {why}: leave one of them out."
     for alone in (option, other):
-        SurefootSampler(**ARGUMENTS[alone]())
+        sampler_of(**ARGUMENTS[alone]())
 
 
 def test_a_safe_limit_counts_as_safe():
     limits = {"outcomes": {"p99": sf.Constraint(2.0, safe=True)}}
     with pytest.raises(sf.InvalidInput, match=r"`outcomes\['p99'\].safe` came with `fidelity`"):
-        SurefootSampler(**limits, **ARGUMENTS["fidelity"]())
+        sampler_of(**limits, **ARGUMENTS["fidelity"]())
 
 
 @pytest.mark.parametrize("name", [one.option for one in PAIRS if one.other == "objectives"])
 def test_a_study_of_several_objectives_is_refused_before_it_is_sampled(name):
-    sampler = SurefootSampler(**ARGUMENTS[name]())
+    sampler = sampler_of(**ARGUMENTS[name]())
     study = optuna.create_study(directions=["minimize", "minimize"], sampler=sampler)
     with pytest.raises(sf.InvalidInput, match=f"`{name}` came with a study of 2 objectives"):
         study.ask()

@@ -12,6 +12,7 @@ from optuna.distributions import FloatDistribution
 from optuna.trial import Trial, TrialState
 
 import surefoot as sf
+from support.samplers import sampler_of
 from surefoot.integrations.optuna import StudyEnvironment, SurefootSampler, belief
 
 UNIT = {"x": FloatDistribution(0.0, 1.0), "y": FloatDistribution(0.0, 1.0)}
@@ -31,7 +32,7 @@ def measured(trial: Trial) -> tuple[float, float]:
 
 
 def study_of(**options: Any) -> optuna.Study:
-    sampler = SurefootSampler(**{"seed": 0, "search_space": UNIT, "initial": 6, **options})
+    sampler = sampler_of(**{"seed": 0, "search_space": UNIT, "initial": 6, **options})
     return optuna.create_study(directions=["minimize", "maximize"], sampler=sampler)
 
 

@@ -12,6 +12,7 @@ from optuna.distributions import FloatDistribution
 from optuna.trial import FixedTrial, Trial, TrialState, create_trial
 
 import surefoot as sf
+from support.samplers import sampler_of
 from surefoot.integrations.optuna import ENVIRONMENT, StudyEnvironment, SurefootSampler
 
 LOADS = torch.tensor([0.0, 0.25, 0.5, 0.75, 1.0], dtype=torch.float64)
@@ -44,7 +45,7 @@ def study_of(
     environment: StudyEnvironment, risk: object = None, direction: str = "minimize", seed: int = 0
 ) -> optuna.Study:
     sampler = SurefootSampler(
-        seed=seed, search_space=SPACE, environment=environment, risk=risk or sf.VaR(0.1)
+        sf.Problem(environment=environment, risk=risk or sf.VaR(0.1)), seed=seed, search_space=SPACE
     )
     return optuna.create_study(sampler=sampler, direction=direction)
 
@@ -141,7 +142,7 @@ class TestTrials:
 
     @pytest.mark.slow
     def test_before_anything_is_known_of_the_search_space(self) -> None:
-        sampler = SurefootSampler(seed=0, environment=FINITE, risk=sf.Mean())
+        sampler = SurefootSampler(sf.Problem(environment=FINITE, risk=sf.Mean()), seed=0)
         study = optuna.create_study(sampler=sampler)
         study.optimize(chosen, 3)
         assert sampler.belief(study).trials == [0, 1, 2]
@@ -152,7 +153,9 @@ class TestTrials:
         trials = [study.ask(SPACE) for _ in range(2)]
         pairs = [(t.params["x"], study.sampler.environment_of(t)["load"]) for t in trials]
         assert len(set(pairs)) == 2
-        other = SurefootSampler(seed=1, search_space=SPACE, environment=UNIFORM, risk=sf.VaR(0.1))
+        other = SurefootSampler(
+            sf.Problem(environment=UNIFORM, risk=sf.VaR(0.1)), seed=1, search_space=SPACE
+        )
         study.sampler = other  # as another worker sees those that run
         trial = study.ask(SPACE)
         assert (trial.params["x"], other.environment_of(trial)["load"]) not in pairs
@@ -352,7 +355,7 @@ class TestBadInput:
     )
     def test_wrong_samplers(self, given, message) -> None:
         with pytest.raises(sf.InvalidInput, match=message):
-            SurefootSampler(**given)
+            sampler_of(**given)
 
     @pytest.mark.parametrize(
         ("names", "environment", "message"),

@@ -12,7 +12,7 @@ from surefoot.integrations.optuna import CONSTRAINTS, SurefootSampler
 def measured(unit: float, direction: str) -> list[list[float]]:
     """The parameters that are tried, and those that are recommended."""
     limits = {"load": sf.Constraint(maximum=1.2 * unit)}
-    sampler = SurefootSampler(seed=0, initial=3, outcomes=limits)
+    sampler = SurefootSampler(sf.Problem(outcomes=limits), seed=0, initial=3)
     study = optuna.create_study(sampler=sampler, direction=direction)
 
     def objective(trial: optuna.Trial) -> float:

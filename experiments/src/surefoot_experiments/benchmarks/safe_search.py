@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from surefoot import Constraint
+from surefoot import Constraint, Problem
 from surefoot.integrations.optuna import CONSTRAINTS, SurefootSampler
 from surefoot_experiments.benchmarks.constrained_problems import (
     PROBLEMS,
@@ -64,7 +64,7 @@ def _runs(trial: Trial) -> Iterator[dict[str, object]]:
     start = safe_start(problem, np.random.default_rng([trial.index, 7]))
     for safe in (False, True):
         limits = {n: Constraint(maximum=one, safe=safe) for n, one in problem.limits.items()}
-        study = Study(problem.space, SurefootSampler(seed=trial.index, outcomes=limits))
+        study = Study(problem.space, SurefootSampler(Problem(outcomes=limits), seed=trial.index))
         study.study.enqueue_trial(start)
         beyond = 0
         with warnings.catch_warnings():

@@ -12,7 +12,7 @@ from optuna.trial import FrozenTrial
 
 from surefoot._internal import checks
 from surefoot._internal.user_warnings import warn
-from surefoot.types import Constraint, InvalidInput
+from surefoot.types import Constraint
 
 CONSTRAINTS = "constraints"
 """User attribute of a trial: values by name of the constraints that its sampler was given."""
@@ -84,23 +84,3 @@ def write_limits(study: Study, trial: FrozenTrial, limits: Mapping[str, Constrai
         if name in limits and number and key not in trial.system_attrs:
             excess = limits[name].excess(min(max(value, -sys.float_info.max), sys.float_info.max))
             study._storage.set_trial_system_attr(trial._trial_id, key, float(excess))
-
-
-def write_constraints(study: Study, trial: FrozenTrial, values: object) -> None:
-    """Record constraints of a trial where Optuna's samplers record those of `constraints_func`.
-
-    Args:
-        study: The study.
-        trial: The trial.
-        values: Values of the constraints.
-
-    Raises:
-        InvalidInput: If they are not numbers.
-    """
-    try:
-        numbers = [float(value) for value in values]  # type: ignore[attr-defined]
-    except (TypeError, ValueError, OverflowError):
-        numbers = [math.nan]
-    if any(map(math.isnan, numbers)):
-        raise InvalidInput(f"`constraints_func` returned {values!r}, expected a list of numbers.")
-    study._storage.set_trial_system_attr(trial._trial_id, _OPTUNAS, numbers)

@@ -52,13 +52,9 @@ class StudyEnvironment:
     unrecorded: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
-    def of_fidelity(cls, name: str, fidelity: Fidelity) -> StudyEnvironment:
-        """The levels of a fidelity; a trial that records none is at the highest.
-
-        Args:
-            name: What the levels are of, such as "seconds".
-            fidelity: The levels.
-        """
+    def of_fidelity(cls, fidelity: Fidelity) -> StudyEnvironment:
+        """The levels of a fidelity; a trial that records none is at the highest."""
+        name = fidelity.name
         whole = [name] if all(float(level).is_integer() for level in fidelity.levels) else []
         highest = {name: fidelity.levels[-1]}
         return cls(name, fidelity.environment, integer=whole, unrecorded=highest)

@@ -17,7 +17,6 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from surefoot._internal import checks
-from surefoot._internal.estimands import Estimand
 from surefoot._internal.lock import Lock
 from surefoot._internal.user_warnings import warn
 from surefoot.integrations.optuna.attributes import ENVIRONMENT
@@ -27,12 +26,12 @@ from surefoot.integrations.optuna.endings import trials_of, write_failure, write
 from surefoot.integrations.optuna.modelling import Modelling
 from surefoot.integrations.optuna.objectives import column_names, of_objective
 from surefoot.integrations.optuna.reservation import MOVES, write_reservation
-from surefoot.integrations.optuna.search import Search, named_conditions
+from surefoot.integrations.optuna.search import Search
 from surefoot.integrations.optuna.search_space import SearchSpace
 from surefoot.integrations.optuna.study_space import study_space
 from surefoot.parameters import Space
 from surefoot.problem import Problem
-from surefoot.types import Assumptions, InvalidInput, NotReady, Objective, Outcome
+from surefoot.types import InvalidInput, NotReady, Objective
 
 # Modules that load torch are imported where they are used: a program that imports the sampler
 # starts at once.
@@ -43,8 +42,6 @@ if TYPE_CHECKING:
     from surefoot.integrations.optuna.study_belief import StudyBelief
     from surefoot.integrations.optuna.tracker import Part, StudyTracker
     from surefoot.optimizer import Method
-    from surefoot.risks import Risk
-    from surefoot.spaces import Fidelity
 
 _FIXED = "fixed_params"  # the system attribute of `Study.enqueue_trial`
 
@@ -70,6 +67,19 @@ class SurefootSampler(BaseSampler):
     where it is observed, the objective function does.
 
     Args:
+        problem: What the trials measure and what is known before: constraints and further
+            objectives as its `outcomes`, which a trial records in its user attribute `CONSTRAINTS`
+            by name (those of `trial.set_constraint` need no declaration; an `Objective` is for a
+            study with one direction); a random `environment` with its `risk`, or a `fidelity`; a
+            `guess` by names, which is measured first, and where the search begins without
+            `repeats`; a `prior`, an older study of a related system whose trials have the
+            parameters of this one; `safe`, by which no trial is sampled that may fail, from trials
+            that have finished outward; an `estimand`, see `StudyBelief.of_estimand`. It has no
+            `space`.
+        method: Function of a `Problem`, and of options of `surefoot.algorithms.robust` by name,
+            that returns the `Method` by which trials are chosen and predicted; by default `robust`
+            itself. With `dataclasses.replace(robust(problem, **options), policy=...)` a policy or
+            an acquisition function of yours chooses.
         seed: Seed of all randomness; None for a random one, which copies of the sampler in other
             processes, or from a pickle, draw anew. Give parallel workers different seeds, or none.
         search_space: Distributions of the parameters, by name, from which the initial trials are
@@ -81,18 +91,7 @@ class SurefootSampler(BaseSampler):
             random.
         initial: Number of evenly spread trials before those chosen by the model; None for the
             default of the algorithm.
-        environment: Random environment of the objective function; requires `risk`.
-        risk: Risk measure over the environment, such as `VaR(0.1)`; requires `environment`.
-        fidelity: Levels of accuracy and their costs, by the name of what they are of, such as
-            `{"seconds": Fidelity([5, 30, 120], cost=[5, 30, 120])}`: `environment_of` chooses the
-            level of a trial. What a trial reports at a step that is a level (`trial.report`) is a
-            measurement of that level, whether it is pruned then or not; all else is of the
-            highest, which is what is recommended and predicted.
         device: torch device of the model, tried at once unless it is "cpu".
-        outcomes: Quantities beside the value that a trial records in its user attribute
-            `CONSTRAINTS`, by name: a `Constraint` (those of `trial.set_constraint` need no
-            declaration); an `Objective`, for a search for a Pareto front in a study with one
-            direction; or one that is only `Watched`.
         log: Whether the logarithm of the values is modelled, for values that are positive and
             whose noise is proportional to them; predictions are medians in their units then.
         repeats: Measurements of one configuration at most: above 1, the best known one is measured
@@ -100,34 +99,10 @@ class SurefootSampler(BaseSampler):
         unstable: Share of its median by which a measurement of a configuration may deviate from it
             before the configuration counts as unstable and is avoided, unless other configurations
             are alike (`surefoot.acquisition.Instability`); None for never.
-        constraints_func: Function of a trial that returns the values of its constraints, each of
-            which holds at zero or below. Deprecated, as in Optuna's samplers: call
-            `trial.set_constraint` in the objective function.
         effects: Effects of the conditions of trials that are modelled where the data support them
             strongly, and taken out: "worker", of who measured a trial, and "drift", a drift of the
             level over the time of day. With "drift", two runs of the same seed may differ, as
             their times do.
-        estimand: What `belief` predicts of the measurements of a configuration: "location" is the
-            center of the fitted noise, median and mean if that is symmetric, and robust to
-            outliers; "median" and "mean" are those of the measurements, outliers included. The
-            search does not depend on it, and neither does the recommended configuration, but for
-            which branch of undeclared conditional parameters is the best. See
-            `StudyBelief.of_estimand`.
-        guess: Where the best configuration is thought to be, as values of some parameters by name:
-            it is measured first, and without `repeats` the search begins near it
-            and leaves it as the evidence contradicts it.
-        prior: An older study of a related system, whose trials have the parameters of this one: its
-            function is the prior mean where values are then predicted clearly better, in other
-            units too, and its recommendation is the guess; of the parameters without one of their
-            own if there is one, and no rules and conditions join them. Not beside an environment
-            or a fidelity.
-        safe: Whether no trial is sampled that may fail, from trials that have finished outward, as
-            far as a probability of 0.95 allows. Limits are kept to by
-            `Constraint(..., safe=True)` among the `outcomes`.
-        method: Function of a `Problem`, and of options of `surefoot.algorithms.robust` by name,
-            that returns the `Method` by which trials are chosen and predicted; by default `robust`
-            itself. With `dataclasses.replace(robust(problem, **options), policy=...)` a policy or
-            an acquisition function of yours chooses.
         unknown: Arguments of other names, which are refused.
 
     Raises:
@@ -146,61 +121,32 @@ class SurefootSampler(BaseSampler):
 
     def __init__(
         self,
-        seed: int | None = None,
+        problem: Problem | None = None,
+        method: Callable[..., Method] | None = None,
         *,
+        seed: int | None = None,
         search_space: Mapping[str, BaseDistribution] | Space | None = None,
         initial: int | None = None,
-        environment: StudyEnvironment | None = None,
-        risk: Risk | None = None,
-        fidelity: Mapping[str, Fidelity] | None = None,
         device: str | torch.device = "cpu",
-        outcomes: Mapping[str, Outcome] | None = None,
         log: bool = False,
         repeats: int = 1,
         unstable: float | None = None,
-        constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
         effects: Sequence[str] = ("worker",),
-        estimand: Estimand = "location",
-        guess: Mapping[str, Any] | None = None,
-        prior: Study | OlderStudy | None = None,
-        safe: bool = False,
-        method: Callable[..., Method] | None = None,
         **unknown: Never,
     ) -> None:
         if unknown:
-            known = [*inspect.signature(SurefootSampler).parameters][:-1]
-            raise InvalidInput(
-                f"got `{next(iter(unknown))}`, expected one of {', '.join(known)}; what Optuna's "
-                "samplers call `n_startup_trials` is `initial`."
-            )
+            raise InvalidInput(_without(next(iter(unknown))))
         if seed is not None:
             checks.count("seed", seed, least=0)
         self._space = study_space(search_space)
-        named = named_conditions(environment, risk, fidelity)
-        problem = Problem(
-            outcomes={} if outcomes is None else outcomes,
-            risk=risk,
-            fidelity=None if fidelity is None else next(iter(fidelity.values())),
-            guess=guess or None,
-            prior=None if prior is None else OlderStudy.of(prior),
-            safe=safe,
-        )
-        self._search = Search(
-            problem, named, method, initial, device, log, effects, estimand, repeats, unstable
-        )
+        problem = Problem() if problem is None else checks.instance("problem", problem, Problem)
+        if problem.space is not None:
+            raise InvalidInput("`problem` has a space, expected none: pass it as `search_space`.")
+        if problem.prior is not None:
+            problem = replace(problem, prior=OlderStudy.of(problem.prior))
+        self._search = Search(problem, method, initial, device, log, effects, repeats, unstable)
         self._check_names()
-        self._space.check_guess(guess or {})
-        if constraints_func is not None:
-            if not callable(constraints_func):
-                raise InvalidInput(
-                    f"`constraints_func` is {constraints_func!r}, expected a function of a trial."
-                )
-            warn(
-                "`constraints_func` is deprecated, as in Optuna's samplers since version 5: call "
-                "`trial.set_constraint` in the objective function.",
-                FutureWarning,
-            )
-        self._constraints_func = constraints_func
+        self._space.check_guess(problem.guess or {})  # type: ignore[arg-type]
         self._draw_from(seed)
         self._drawn_in: int | None = None  # process, of a sampler without a seed that is in use
         self._is_seeded = seed is not None
@@ -246,20 +192,6 @@ class SurefootSampler(BaseSampler):
                 `surefoot.optimizer.fit_files.FitFiles`).
         """
         self._search = replace(self._search, fits=(Path(folder),))
-
-    def assume(self, known: Assumptions | None) -> None:
-        """Have beliefs of the study say what is proved under assumptions, by `certificate`.
-
-        Args:
-            known: The assumptions, in the units of the study; None for none.
-
-        Raises:
-            InvalidInput: If they do not go together with an argument of the sampler.
-        """
-        self._search, self._tracker = (
-            replace(self._search, problem=replace(self._search.problem, assume=known)),
-            None,  # what was read has other assumptions
-        )
 
     def _draw_from(self, seed: int | None) -> None:
         self._entropy = np.random.SeedSequence(seed)
@@ -442,14 +374,7 @@ class SurefootSampler(BaseSampler):
             trial: The trial that ends.
             state: Its final state.
             values: Its values.
-
-        Raises:
-            InvalidInput: If the function does not return numbers.
         """
-        if self._constraints_func is not None and state in (TrialState.COMPLETE, TrialState.PRUNED):
-            from surefoot.integrations.optuna.constraints import write_constraints
-
-            write_constraints(study, trial, self._constraints_func(trial))
         limits = self._search.problem.constraints
         if limits and state in (TrialState.COMPLETE, TrialState.PRUNED):
             from surefoot.integrations.optuna.constraints import write_limits
@@ -632,6 +557,20 @@ class SurefootSampler(BaseSampler):
 
     def _draw_seed(self) -> int:
         return int(self._entropy.spawn(1)[0].generate_state(1)[0])
+
+
+def _without(name: str) -> str:
+    """What to say of an argument that there is not."""
+    known = [*inspect.signature(SurefootSampler).parameters][:-1]
+    others = {
+        "n_startup_trials": "what Optuna's samplers call so is `initial`",
+        "constraints_func": "call `trial.set_constraint` in the objective function",
+    }
+    if name in Problem.__dataclass_fields__:
+        hint = f"pass `problem=Problem({name}=...)`"
+    else:
+        hint = others.get(name, "see its documentation")
+    return f"got `{name}`, expected one of {', '.join(known)}: {hint}."
 
 
 def _given(trial: FrozenTrial) -> Mapping[str, Any]:

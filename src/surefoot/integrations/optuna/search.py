@@ -13,7 +13,6 @@ from optuna.study import Study
 
 from surefoot._internal import checks
 from surefoot._internal.effects import EFFECTS
-from surefoot._internal.estimands import ESTIMANDS, Estimand
 from surefoot._internal.user_warnings import warn
 from surefoot.integrations.optuna.objectives import names_of, signs_of
 from surefoot.problem import Problem, check_together
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
     from surefoot.integrations.optuna.predicted import Predicted
     from surefoot.integrations.optuna.tracker import StudyTracker
     from surefoot.optimizer import Method
-    from surefoot.risks import Risk
-    from surefoot.spaces import Fidelity
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,13 +36,11 @@ class Search:
 
     Args:
         problem: What is optimised, on the space of the trials; its prior is an older study.
-        named: The random environment with its names, or the levels by theirs; None for neither.
         method: What solves the problem, see `SurefootSampler`, as for all that follows.
         initial: Number of evenly spread trials.
         device: torch device.
         log: Whether logarithms are modelled.
         effects: Names of effects.
-        estimand: What is predicted.
         repeats: Measurements of one configuration at most.
         unstable: Share of the median, None for never.
         fits: Folders in which fits are looked for first, and kept.
@@ -55,13 +50,11 @@ class Search:
     """
 
     problem: Problem
-    named: StudyEnvironment | Mapping[str, Fidelity] | None
     method: Callable[..., Method] | None
     initial: int | None
     device: str | torch.device
     log: bool
     effects: Sequence[str]
-    estimand: Estimand
     repeats: int
     unstable: float | None
     fits: Sequence[Path] = ()
@@ -73,10 +66,10 @@ class Search:
             object.__setattr__(self, "device", checks.device(self.device))
         checks.truth("log", self.log)
         object.__setattr__(self, "effects", checks.names("effects", self.effects, *EFFECTS))
-        checks.choice("estimand", self.estimand, *ESTIMANDS)
         checks.count("repeats", self.repeats)
         if self.unstable is not None:
             checks.positive("unstable", self.unstable)
+        self._check_environment()
         guess = self.problem.guess
         if guess is not None and not (
             isinstance(guess, Mapping) and all(isinstance(name, str) for name in guess)
@@ -86,11 +79,32 @@ class Search:
             )
         check_together(self._options)
 
+    def _check_environment(self) -> None:
+        """Refuse an environment that is none, and one without a risk or a risk without one."""
+        environment, risk = self.problem.environment, self.problem.risk
+        if environment is not None:
+            from surefoot.integrations.optuna.environment import StudyEnvironment
+
+            if not isinstance(environment, StudyEnvironment):
+                raise InvalidInput(
+                    f"`environment` is {environment!r}, expected `StudyEnvironment(names, "
+                    "environment)`."
+                )
+        if (environment is None) is not (risk is None):
+            missing = "risk" if risk is None else "environment"
+            raise InvalidInput(
+                f"no `{missing}` came, expected `environment` and `risk` together: pass, for "
+                "instance, `Problem(environment=StudyEnvironment(...), risk=VaR(0.1))`."
+            )
+        if risk is not None:
+            from surefoot.risks import checked
+
+            checked(risk)
+
     @property
     def _options(self) -> dict[str, str]:
         """How each option that is there was written, by its name in the table of conflicts."""
         further = {
-            "environment": self.problem.risk is not None,
             "log": self.log,
             "repeats": self.repeats > 1,
             "unstable": self.unstable is not None,
@@ -102,12 +116,12 @@ class Search:
     @cached_property
     def environment(self) -> StudyEnvironment | None:
         """The environment that a trial records, None where there is none."""
-        if not isinstance(self.named, Mapping):
-            return self.named
+        known: StudyEnvironment | None = self.problem.environment
+        if self.problem.fidelity is None:
+            return known
         from surefoot.integrations.optuna.environment import StudyEnvironment
 
-        ((name, levels),) = self.named.items()
-        return StudyEnvironment.of_fidelity(name, levels)
+        return StudyEnvironment.of_fidelity(self.problem.fidelity)
 
     @property
     def predicted(self) -> Predicted:
@@ -188,6 +202,7 @@ class Search:
         return replace(
             known,
             space=space,
+            environment=None,
             outcomes=limits | {names[i]: Objective(signs[i] > 0.0) for i in objectives[1:]},
             guess=encoding.named.part(encoding.box, guess) if guess else None,
             prior=prior,
@@ -218,7 +233,6 @@ class Search:
             instability=Instability(math.log1p(spread) if self.log else spread, not self.log),
             initial=self.initial,
             effects=self.effects,
-            estimand=self.estimand,
         )
         optimizer = Optimizer(problem, method, seed=seed)
         for folder in self.fits:
@@ -228,47 +242,3 @@ class Search:
         return StudyTracker(
             study, encoding, optimizer, signs, self.environment, self.device, self.log
         )
-
-
-def named_conditions(
-    environment: StudyEnvironment | None, risk: Risk | None, fidelity: Mapping[str, Fidelity] | None
-) -> StudyEnvironment | Mapping[str, Fidelity] | None:
-    """The conditions of measurements with their names, from the arguments of a sampler.
-
-    Raises:
-        InvalidInput: If they are of the wrong kind, or do not go together.
-    """
-    if environment is not None:
-        from surefoot.integrations.optuna.environment import StudyEnvironment
-
-        if not isinstance(environment, StudyEnvironment):
-            raise InvalidInput(
-                f"`environment` is {environment!r}, expected `StudyEnvironment(names, "
-                "environment)`."
-            )
-    present = {"environment": environment, "fidelity": fidelity}
-    check_together({name: f"`{name}`" for name, one in present.items() if one is not None})
-    if (environment is None) is not (risk is None):
-        missing = "risk" if risk is None else "environment"
-        raise InvalidInput(
-            f"no `{missing}` came, expected `environment` and `risk` together: pass, for instance, "
-            "`environment=StudyEnvironment(...), risk=VaR(0.1)`."
-        )
-    if risk is not None:
-        from surefoot.risks import checked
-
-        checked(risk)
-    if fidelity is None:
-        return environment
-    from surefoot.spaces import Fidelity
-
-    if (
-        not isinstance(fidelity, Mapping)
-        or len(fidelity) != 1
-        or not all(isinstance(one, Fidelity) for one in fidelity.values())
-    ):
-        raise InvalidInput(
-            f"`fidelity` is {checks.shown(fidelity)}, expected one name with its levels, such as "
-            '{"seconds": Fidelity([5, 30, 120], cost=[5, 30, 120])}.'
-        )
-    return fidelity

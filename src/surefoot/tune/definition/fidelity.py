@@ -37,12 +37,6 @@ class LevelsSection(Section):
             raise self.invalid("cost", self.cost)
         return self
 
-    def fidelity(self) -> Fidelity:
-        """The levels and costs, for the model."""
-        from surefoot.spaces import Fidelity
-
-        return Fidelity(self.levels, self.cost)
-
 
 class FidelitySection(Section):
     """The one quantity whose level each measurement chooses."""
@@ -66,6 +60,14 @@ class FidelitySection(Section):
         """Name of the fidelity, and its levels."""
         return next(iter(self.__pydantic_extra__.items()))
 
+    @property
+    def fidelity(self) -> Fidelity:
+        """The levels and costs, for the model."""
+        from surefoot.spaces import Fidelity
+
+        name, one = self.quantity
+        return Fidelity(one.levels, one.cost, name)
+
     def describe(self) -> RiskDescription:
         """A recommended value in words."""
         name, one = self.quantity
@@ -82,5 +84,4 @@ class FidelitySection(Section):
         """The levels, of which a recommendation is for the highest."""
         from surefoot.integrations.optuna import StudyEnvironment
 
-        name, one = self.quantity
-        return StudyEnvironment.of_fidelity(name, one.fidelity())
+        return StudyEnvironment.of_fidelity(self.fidelity)

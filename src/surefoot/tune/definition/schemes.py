@@ -41,7 +41,7 @@ class Scheme:
         where: Of which of `variables` constraints are, in words.
         definition: Its tables of the study file as JSON values, equal for equal schemes.
         joint: The joint distribution of `variables`, None where there are none.
-        arguments: Arguments of `SurefootSampler` by name, from the scheme.
+        arguments: Arguments of its `Problem` by name, from the scheme.
     """
 
     goal: str
@@ -115,7 +115,7 @@ def at_levels(direction: str, section: FidelitySection) -> Scheme:
         where="at the highest level",
         definition={"fidelity": section.model_dump(mode="json")},
         joint=section.joint,
-        arguments=lambda scheme: {"fidelity": {name: levels.fidelity()}},
+        arguments=lambda scheme: {"fidelity": section.fidelity},
     )
 
 

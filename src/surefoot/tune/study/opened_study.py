@@ -21,6 +21,7 @@ from optuna.trial import FrozenTrial, TrialState
 from surefoot.integrations.optuna import SurefootSampler
 from surefoot.integrations.optuna.earlier_study import OlderStudy
 from surefoot.integrations.optuna.endings import trials_of
+from surefoot.problem import Problem
 from surefoot.tune.definition.schema import FEW_ROUNDS
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.plain_text import shown
@@ -323,22 +324,25 @@ def _default_sampler(
     seed = study_file.study.seed
     if worker or existing:
         seed = int(np.random.SeedSequence([seed, worker, existing]).generate_state(1)[0])
-    sampler = SurefootSampler(
-        seed=seed,
-        search_space=study_file.space.named,
-        initial=initial_size(study_file),
+    problem = Problem(
         outcomes={**study_file.constraints, **study_file.scheme.further},
-        log=log or study_file.objective.log,
-        effects=study_file.objective.effects,
-        estimand=study_file.objective.estimand,
-        repeats=study_file.repeats.most,
-        unstable=study_file.repeats.unstable or None,
         guess=study_file.guess or None,
         prior=older,
         safe=study_file.study.safe,
+        assume=None if log else study_file.contents.assumed,
+        estimand=study_file.objective.estimand,
         **study_file.scheme.arguments(study_file.scheme),
     )
-    sampler.assume(None if log else study_file.contents.assumed)
+    sampler = SurefootSampler(
+        problem,
+        seed=seed,
+        search_space=study_file.space.named,
+        initial=initial_size(study_file),
+        log=log or study_file.objective.log,
+        effects=study_file.objective.effects,
+        repeats=study_file.repeats.most,
+        unstable=study_file.repeats.unstable or None,
+    )
     sampler.keep_fits(study_file.folder / f"{study_file.study.name}.fits")
     return sampler
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 
-from surefoot import Constraint
+from surefoot import Constraint, Problem
 from surefoot.integrations.optuna import CONSTRAINTS, SurefootSampler
 from surefoot_experiments.scoreboard.rivals.optuna_samplers import Study
 from surefoot_experiments.scoreboard.space import Point, Space
@@ -18,7 +18,7 @@ class ConstrainedSurefoot(Study):
 
     def __init__(self, space: Space, seed: int, limits: Mapping[str, float]) -> None:
         constraints = {name: Constraint(maximum=limit) for name, limit in limits.items()}
-        super().__init__(space, SurefootSampler(seed=seed, outcomes=constraints))
+        super().__init__(space, SurefootSampler(Problem(outcomes=constraints), seed=seed))
 
     def tell(self, point: Point, value: float, **others: float) -> None:
         """Complete the trial, with its constraints as a user attribute."""
