@@ -107,9 +107,13 @@ CASES: dict[str, tuple[Call, st.SearchStrategy]] = {
         lambda v: HyperparameterFit(microscale=v),
         st.one_of(not_numbers, not_finite, negative, st.floats(min_value=1.0)),
     ),
-    "fit-other_nus": (
-        lambda v: HyperparameterFit(other_nus=v),
-        st.sampled_from([None, 0.5, "0.5", (2.5,), (0.5, 1.0), [[0.5]], (True,), [None]]),
+    "fit-kernel": (
+        lambda v: HyperparameterFit(v),
+        st.sampled_from([None, 2.5, "matern", "", ["matern-5/2"], True]),
+    ),
+    "fit-other_kernels": (
+        lambda v: HyperparameterFit(other_kernels=v),
+        st.sampled_from([None, 0.5, "matern-1/2", ("matern-5/2",), ("matern-1/2", "m"), [None]]),
     ),
     "fit-warped": (lambda v: HyperparameterFit(warped=v), not_truths),
     "given-kernel": (lambda v: GivenHyperparameters(v, 1.0), not_numbers),

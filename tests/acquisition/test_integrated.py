@@ -52,7 +52,7 @@ def test_modes_of_kernels_of_different_smoothness_count_together():
     """The moments of batches, one for each kernel, are those of all samples one by one."""
     outcome = fitted().belief().outcome
     mixture, fit = outcome.uncertainty, outcome.fitted
-    assert {mode.evidence.nu for mode, _ in mixture._samples} > {2.5}
+    assert {mode.evidence.family.name for mode, _ in mixture._samples} > {"matern-5/2"}
     unit = (NEW - BOX.lower) / BOX.span
     shares = zip(mixture._samples, mixture.shares.tolist(), strict=True)
     given = [mode.given(*sample, share).at(unit) for (mode, sample), share in shares]
@@ -157,12 +157,12 @@ def test_the_fit_keeps_the_optima_of_the_other_kernels():
     rule, data = outcome.model.hyperparameters, outcome.model.data(outcome.observations)
     assert isinstance(rule, HyperparameterFit)
     found = rule.fit(data)
-    assert sorted(one.nu for one in found.others) == [0.5, 1.5]
+    assert sorted(one.family for one in found.others) == ["matern-1/2", "matern-3/2"]
     kept, anew = (rule.uncertainty(one, data) for one in (found, replace(found, others=())))
     torch.testing.assert_close(kept.probabilities, anew.probabilities, rtol=0.0, atol=0.02)
     for left, right in zip(kept.modes, anew.modes, strict=True):
         assert left.bound == pytest.approx(right.bound, abs=0.05)
-        assert left.evidence.nu == right.evidence.nu
+        assert left.evidence.family is right.evidence.family
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ from surefoot.acquisition import Reporting
 from surefoot.hyperparameters import CrossValidation
 from surefoot.hyperparameters.evidence import Evidence, Hyperparameters
 from surefoot.hyperparameters.laplace import PosteriorMode
+from surefoot.kernels.families import FAMILIES
 
 NUMBER = 40
 
@@ -33,7 +34,7 @@ def test_predictions_are_those_of_fits_without_the_reward() -> None:
     points, weights = drawn(12, 2), 0.2 + drawn(12, seed=1)
     rewards = torch.sin(5.0 * points[:, 0]) + points[:, 1]
     model = Hyperparameters(torch.tensor([-0.8, 0.4, 0.1, -3.0], dtype=torch.float64))
-    evidence = Evidence(points, rewards, torch.tensor([0, 1]), 2.5, None)
+    evidence = Evidence(points, rewards, torch.tensor([0, 1]), FAMILIES["matern-5/2"], None)
     found = PosteriorMode(evidence, model, weights, dof=4.0).cross_validation()
 
     covariance = evidence.covariance_of_rewards(model)

@@ -16,6 +16,7 @@ from surefoot.hyperparameters.evidence import (
     Evidence,
     Hyperparameters,
 )
+from surefoot.kernels.families import FAMILIES
 
 NUMBER, GROUP = 20, torch.tensor([0, 1, 1])
 GENERATOR = torch.Generator().manual_seed(0)
@@ -74,9 +75,12 @@ def log_pooled(logs: torch.Tensor, median: torch.Tensor) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("name", LENGTHSCALE_PRIORS)
-@pytest.mark.parametrize("nu", [None, 0.5, 1.5, 2.5])
-def test_the_evidence_and_its_gradient_are_gpytorchs(nu, name):
-    evidence = Evidence(POINTS, REWARDS, GROUP, nu, LENGTHSCALE_PRIORS[name])
+@pytest.mark.parametrize(
+    ("family", "nu"),
+    [("squared_exponential", None), ("matern-1/2", 0.5), ("matern-3/2", 1.5), ("matern-5/2", 2.5)],
+)
+def test_the_evidence_and_its_gradient_are_gpytorchs(family, nu, name):
+    evidence = Evidence(POINTS, REWARDS, GROUP, FAMILIES[family], LENGTHSCALE_PRIORS[name])
     value, gradient = evidence.log_likelihood(Hyperparameters(LOGS), WEIGHTS)
     prior = evidence.log_prior(Hyperparameters(LOGS))
     logs = LOGS.clone().requires_grad_()
@@ -132,7 +136,7 @@ def test_a_rough_kernel_is_exact_for_points_that_are_equal_or_close(logs):
     points = torch.cat([sites, sites, sites, close])
     rewards = torch.randn(len(points), dtype=torch.float64, generator=generator)
     weights = 0.4 + torch.rand(len(points), dtype=torch.float64, generator=generator)
-    evidence = Evidence(points, rewards, torch.tensor([0, 1]), 0.5, None)
+    evidence = Evidence(points, rewards, torch.tensor([0, 1]), FAMILIES["matern-1/2"], None)
     at = torch.tensor(logs, dtype=torch.float64, requires_grad=True)
     expected = literal_exponential(at, points, rewards, weights)
     (gradient,) = torch.autograd.grad(expected, at)
@@ -147,8 +151,8 @@ def test_a_rough_kernel_is_exact_for_points_that_are_equal_or_close(logs):
     torch.testing.assert_close(covariance, expected, rtol=1e-12, atol=0.0)
 
 
-@pytest.mark.parametrize("nu", [0.5, 1.5, 2.5, None])
-def test_distances_of_many_columns_of_one_lengthscale_are_computed_once(monkeypatch, nu):
+@pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
+def test_distances_of_many_columns_of_one_lengthscale_are_computed_once(monkeypatch, family):
     """As those of a category of many choices, with the same values and slopes."""
     group = torch.tensor([0, *[1] * 12, 2])
     points = torch.rand(5, 14, generator=GENERATOR, dtype=torch.float64)
@@ -158,7 +162,7 @@ def test_distances_of_many_columns_of_one_lengthscale_are_computed_once(monkeypa
     found = []
     for wide in (8, 1000):
         monkeypatch.setattr(exponents, "_WIDE", wide)
-        one = Evidence(points, points[:, 0], group, nu, None)
+        one = Evidence(points, points[:, 0], group, family, None)
         assert list(one._metric.wide) == ([1] if wide == 8 else [])
         left = alone.clone().requires_grad_(True)
         values = one.covariances(variance, one.exponents_to(lengthscales, points)(left)).values

@@ -6,6 +6,7 @@ import torch
 from surefoot.hyperparameters.evidence import Evidence, Hyperparameters
 from surefoot.hyperparameters.hessian import hessian
 from surefoot.hyperparameters.nuisance_effects import DriftEffect, WorkerEffect
+from surefoot.kernels.families import FAMILIES
 
 NUMBER, STEP = 20, 1e-4
 GENERATOR = torch.Generator().manual_seed(0)
@@ -25,11 +26,11 @@ EFFECTS = {
 
 
 @pytest.mark.parametrize("name", EFFECTS)
-@pytest.mark.parametrize("nu", [None, 0.5, 1.5, 2.5])
-def test_second_derivatives_are_those_of_the_gradient(nu, name):
+@pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
+def test_second_derivatives_are_those_of_the_gradient(family, name):
     effects, logs = EFFECTS[name]
     errors = 0.1 * WEIGHTS
-    evidence = Evidence(POINTS, REWARDS, torch.tensor([0, 1, 1]), nu, None, errors, effects)
+    evidence = Evidence(POINTS, REWARDS, torch.tensor([0, 1, 1]), family, None, errors, effects)
     model = Hyperparameters(
         torch.tensor([-0.5, 0.3, 0.2, -1.0], dtype=torch.float64),
         torch.tensor(logs, dtype=torch.float64),

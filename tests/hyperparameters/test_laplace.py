@@ -11,6 +11,7 @@ from surefoot.hyperparameters import GAUSSIAN, HyperparameterFit, TrainingData, 
 from surefoot.hyperparameters.evidence import LENGTHSCALE_PRIORS, Evidence, Hyperparameters
 from surefoot.hyperparameters.laplace import PosteriorMode
 from surefoot.hyperparameters.mixture import Mixture
+from surefoot.kernels.families import FAMILIES
 from surefoot.regression.uncertainty import Certain
 
 NUMBER, GROUP = 12, torch.tensor([0, 1])
@@ -18,7 +19,7 @@ GENERATOR = torch.Generator().manual_seed(0)
 POINTS = torch.rand(NUMBER, 2, generator=GENERATOR, dtype=torch.float64)
 REWARDS = torch.sin(5.0 * POINTS[:, 0]) + POINTS[:, 1]
 WEIGHTS = 0.2 + torch.rand(NUMBER, generator=GENERATOR, dtype=torch.float64)
-EVIDENCE = Evidence(POINTS, REWARDS, GROUP, 2.5, LENGTHSCALE_PRIORS["long"])
+EVIDENCE = Evidence(POINTS, REWARDS, GROUP, FAMILIES["matern-5/2"], LENGTHSCALE_PRIORS["long"])
 MODEL = Hyperparameters(torch.tensor([-0.8, 0.4, 0.1, -3.0], dtype=torch.float64))
 OTHER = Hyperparameters(torch.tensor([1.0, 1.0, 0.5, -1.0], dtype=torch.float64))
 MODE = PosteriorMode(EVIDENCE, MODEL, WEIGHTS, dof=4.0)
@@ -129,28 +130,28 @@ def test_what_is_integrated_over_is_bounded(number, kernels):
     rewards = torch.sin(6.0 * x[:, 0]) + 0.1 * torch.cos(1e4 * x[:, 0])
     data = TrainingData(x, rewards, torch.zeros(1), torch.ones(1))
     few = TrainingData(x[:40], rewards[:40], torch.zeros(1), torch.ones(1))
-    fit = HyperparameterFit(other_nus=(1.5,))
+    fit = HyperparameterFit(other_kernels=("matern-3/2",))
     uncertainty = fit.uncertainty(fit.fit(few), data)
     if not kernels:
         assert isinstance(uncertainty, Certain)
     else:
-        assert len({mode.evidence.nu for mode in uncertainty.modes}) == kernels
+        assert len({mode.evidence.family.name for mode in uncertainty.modes}) == kernels
         assert float(uncertainty.process.mean_and_deviation(x[:1])[1]) > 0.0
 
 
-@pytest.mark.parametrize("nu", [None, 0.5, 1.5, 2.5])
-def test_mean_and_deviation_are_differentiable_in_the_points(nu):
+@pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
+def test_mean_and_deviation_are_differentiable_in_the_points(family):
     """A policy may maximise bounds that integrate over the hyperparameters."""
-    mixture = Mixture([replace(MODE, evidence=replace(EVIDENCE, nu=nu))])
+    mixture = Mixture([replace(MODE, evidence=replace(EVIDENCE, family=family))])
     at = NEW.clone().requires_grad_()
     assert torch.autograd.gradcheck(mixture.process.mean_and_deviation, at)
 
 
-@pytest.mark.parametrize("nu", [None, 0.5, 1.5, 2.5])
+@pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
 @pytest.mark.parametrize("share", [0.0, 0.3])
-def test_means_at_the_rewards_are_those_at_equal_points(nu, share):
+def test_means_at_the_rewards_are_those_at_equal_points(family, share):
     """There they follow from the rewards and the noise, without a covariance."""
-    mode = replace(MODE, evidence=replace(EVIDENCE, nu=nu))
+    mode = replace(MODE, evidence=replace(EVIDENCE, family=family))
     shares = torch.full((len(mode.samples),), share, dtype=torch.float64)
     extra = Mixture([mode], shares).process
     assert mode.evidence.is_told(POINTS.clone())
@@ -162,26 +163,29 @@ def test_means_at_the_rewards_are_those_at_equal_points(nu, share):
     torch.testing.assert_close(*both, rtol=0.0, atol=1e-11)
 
 
-@pytest.mark.parametrize(("nu", "low", "high"), [(0.5, 0.95, 1.0), (2.5, 0.0, 1e-6)])
-def test_functions_are_as_smooth_as_the_rewards_show(nu, low, high):
+@pytest.mark.parametrize(
+    ("name", "low", "high"), [("matern-1/2", 0.95, 1.0), ("matern-5/2", 0.0, 1e-6)]
+)
+def test_functions_are_as_smooth_as_the_rewards_show(name, low, high):
     """Kernel, and probability of the exponential one, for functions drawn with and without it."""
     number = 80
     points = torch.linspace(0.0, 1.0, number, dtype=torch.float64)[:, None]
-    drawn = Evidence(points, points[:, 0], torch.tensor([0]), nu, None)
+    drawn = Evidence(points, points[:, 0], torch.tensor([0]), FAMILIES[name], None)
     model = Hyperparameters(torch.tensor([-1.5, 0.0, -9.0], dtype=torch.float64))
     covariance = drawn.covariance_of_rewards(model) + 1e-3 * torch.eye(number, dtype=torch.float64)
     generator = torch.Generator().manual_seed(0)
     normals = torch.randn(number, dtype=torch.float64, generator=generator)
     rewards = torch.linalg.cholesky(covariance) @ normals
     data = TrainingData(points, rewards, torch.zeros(1), torch.ones(1))
-    fit = HyperparameterFit(other_nus=(0.5, 1.5))
+    fit = HyperparameterFit(other_kernels=("matern-1/2", "matern-3/2"))
     fitted = fit.fit(data)
-    assert fitted.kernel.base_kernel.nu == nu
+    assert FAMILIES[name].is_of(fitted.kernel.base_kernel)
     found = fit.uncertainty(fitted, data)
-    others = [other for other in (2.5, 0.5, 1.5) if other != nu]
-    smoothness = [mode.evidence.nu for mode in found.modes]
-    assert smoothness == [nu, *others]
-    assert low <= float(found.probabilities[smoothness.index(0.5)]) <= high
+    every = ("matern-5/2", "matern-1/2", "matern-3/2")
+    others = [other for other in every if other != name]
+    smoothness = [mode.evidence.family.name for mode in found.modes]
+    assert smoothness == [name, *others]
+    assert low <= float(found.probabilities[smoothness.index("matern-1/2")]) <= high
 
 
 def test_a_cusp_is_nearer_to_the_interval_of_a_mixture_with_rougher_kernels():
@@ -193,7 +197,7 @@ def test_a_cusp_is_nearer_to_the_interval_of_a_mixture_with_rougher_kernels():
     rewards = noise - (points[:, 0] - 0.5).abs().sqrt()
     data = TrainingData(points, rewards, torch.zeros(1), torch.ones(1))
     top, deviations = torch.full((1, 1), 0.5, dtype=torch.float64), []
-    for fit in (HyperparameterFit(), HyperparameterFit(other_nus=(0.5, 1.5))):
+    for fit in (HyperparameterFit(), HyperparameterFit(other_kernels=("matern-1/2", "matern-3/2"))):
         fitted = fit.fit(data)
         mean, deviation = fit.uncertainty(fitted, data).process.mean_and_deviation(top)
         deviations.append(float((fitted.warp(top.new_zeros(1)) - mean) / deviation))

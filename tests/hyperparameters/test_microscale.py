@@ -11,6 +11,7 @@ from surefoot.hyperparameters.evidence import LENGTHSCALE_PRIORS, Evidence, Hype
 from surefoot.hyperparameters.laplace import SAMPLES, PosteriorMode
 from surefoot.hyperparameters.microscale import sampled_shares
 from surefoot.hyperparameters.mixture import Mixture
+from surefoot.kernels.families import FAMILIES
 
 GENERATOR = np.random.default_rng(0)
 SITES = GENERATOR.random((6, 2))
@@ -22,7 +23,11 @@ NEW = np.concatenate([SITES[[1, 4]], GENERATOR.random((2, 2))])
 MODEL = Hyperparameters(torch.tensor([-0.8, 0.4, 0.1, -1.0], dtype=torch.float64))
 GROUP = torch.tensor([0, 1])
 EVIDENCE = Evidence(
-    torch.from_numpy(POINTS), torch.from_numpy(REWARDS), GROUP, 2.5, LENGTHSCALE_PRIORS["long"]
+    torch.from_numpy(POINTS),
+    torch.from_numpy(REWARDS),
+    GROUP,
+    FAMILIES["matern-5/2"],
+    LENGTHSCALE_PRIORS["long"],
 )
 MODE = PosteriorMode(EVIDENCE, MODEL, torch.from_numpy(WEIGHTS), dof=4.0)
 
@@ -90,7 +95,7 @@ def test_equal_points_are_found_whatever_their_size():
 
 def test_without_replicates_all_shares_are_as_probable():
     rewards = torch.from_numpy(REWARDS[:6])
-    once = Evidence(torch.from_numpy(SITES), rewards, GROUP, 2.5, None)
+    once = Evidence(torch.from_numpy(SITES), rewards, GROUP, FAMILIES["matern-5/2"], None)
     shares = sampled_shares(once, MODEL, torch.ones_like(rewards), 8)
     np.testing.assert_allclose(sorted(shares), (np.arange(8) + 0.5) / 8, atol=1e-12)
 
@@ -98,7 +103,7 @@ def test_without_replicates_all_shares_are_as_probable():
 @pytest.mark.parametrize("expected", [0.25, 0.5, 0.8])
 def test_the_prior_is_a_beta_law_with_that_mean(expected):
     rewards = torch.from_numpy(REWARDS[:6])
-    once = Evidence(torch.from_numpy(SITES), rewards, GROUP, 2.5, None)
+    once = Evidence(torch.from_numpy(SITES), rewards, GROUP, FAMILIES["matern-5/2"], None)
     shares = sampled_shares(once, MODEL, torch.ones_like(rewards), 64, expected)
     law = stats.beta(1.0, 1.0 / expected - 1.0)
     np.testing.assert_allclose(np.sort(shares), law.ppf((np.arange(64) + 0.5) / 64), atol=1e-12)
@@ -134,7 +139,7 @@ def test_replicates_tell_microscale_variation_from_noise(within, between, low, h
     data = TrainingData(
         torch.from_numpy(sites), torch.from_numpy(rewards), torch.zeros(2), torch.ones(2)
     )
-    evidence = Evidence(data.points, data.rewards, GROUP, 2.5, None)
+    evidence = Evidence(data.points, data.rewards, GROUP, FAMILIES["matern-5/2"], None)
     smooth = Hyperparameters(
         torch.tensor([0.0, 0.0, -6.0, np.log(within**2 + between**2)]).double()
     )

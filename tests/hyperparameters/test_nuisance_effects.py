@@ -18,6 +18,7 @@ from surefoot.hyperparameters.nuisance_effects import (
     active_time,
     screened,
 )
+from surefoot.kernels.families import FAMILIES
 from surefoot.types import InvalidInput
 
 NAN = math.nan
@@ -47,10 +48,14 @@ def effect(worker, time, other_worker, other_time) -> float:
 
 
 def test_rewards_beside_others_have_the_covariance_of_all_together() -> None:
-    every = Evidence(POINTS, REWARDS, GROUP, 2.5, LENGTHSCALE_PRIORS["long"], effects=EFFECTS)
+    every = Evidence(
+        POINTS, REWARDS, GROUP, FAMILIES["matern-5/2"], LENGTHSCALE_PRIORS["long"], effects=EFFECTS
+    )
     whole = every.covariance_of_rewards(MODEL)
     first = [one.on(WORKERS[:5], TIMES[:5]) for one in EFFECTS]
-    known = Evidence(POINTS[:5], REWARDS[:5], GROUP, 2.5, every.prior, effects=tuple(first))
+    known = Evidence(
+        POINTS[:5], REWARDS[:5], GROUP, FAMILIES["matern-5/2"], every.prior, effects=tuple(first)
+    )
     across, variance = known.beside(MODEL, POINTS[5:], WORKERS[5:], TIMES[5:])
     torch.testing.assert_close(across, whole[5:, :5])
     torch.testing.assert_close(variance, whole.diagonal()[5:])
@@ -62,20 +67,22 @@ def dense(model: Hyperparameters) -> tuple[torch.Tensor, torch.Tensor]:
     effects = torch.tensor(
         [[effect(*one, *other) for other in conditions] for one in conditions], dtype=torch.float64
     )
-    alone = Evidence(POINTS, REWARDS, GROUP, 2.5, None)
+    alone = Evidence(POINTS, REWARDS, GROUP, FAMILIES["matern-5/2"], None)
     function = alone.covariance_of_rewards(model)
     return effects, effects + function + torch.diag(model.noise / WEIGHTS)
 
 
 def test_the_covariance_is_the_literal_one():
-    evidence = Evidence(POINTS, REWARDS, GROUP, 2.5, None, effects=EFFECTS)
+    evidence = Evidence(POINTS, REWARDS, GROUP, FAMILIES["matern-5/2"], None, effects=EFFECTS)
     total = evidence.covariance_of_rewards(MODEL) + torch.diag(MODEL.noise / WEIGHTS)
     torch.testing.assert_close(total, dense(MODEL)[1], rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", LENGTHSCALE_PRIORS)
 def test_the_gradient_is_that_of_finite_differences(name):
-    evidence = Evidence(POINTS, REWARDS, GROUP, 2.5, LENGTHSCALE_PRIORS[name], effects=EFFECTS)
+    evidence = Evidence(
+        POINTS, REWARDS, GROUP, FAMILIES["matern-5/2"], LENGTHSCALE_PRIORS[name], effects=EFFECTS
+    )
 
     def value(free: np.ndarray) -> float:
         at = MODEL.moved_to(torch.from_numpy(free))
@@ -89,7 +96,9 @@ def test_the_gradient_is_that_of_finite_differences(name):
 
 def test_the_function_at_the_reference_level_is_that_of_the_dense_formula():
     """The reference level is the latest time and the average of the workers."""
-    evidence = Evidence(POINTS, REWARDS, GROUP, 2.5, LENGTHSCALE_PRIORS["long"], effects=EFFECTS)
+    evidence = Evidence(
+        POINTS, REWARDS, GROUP, FAMILIES["matern-5/2"], LENGTHSCALE_PRIORS["long"], effects=EFFECTS
+    )
     mode = PosteriorMode(evidence, MODEL, WEIGHTS, dof=4.0)
     new = torch.tensor([[0.2, 0.4], [0.9, 0.1]], dtype=torch.float64)
     at = mode.given(MODEL, WEIGHTS).at(new)
@@ -115,7 +124,9 @@ def test_the_function_at_the_reference_level_is_that_of_the_dense_formula():
 @pytest.mark.parametrize("effects", [EFFECTS, ()])
 def test_drawn_functions_have_the_moments_of_the_mixture(effects):
     model = MODEL if effects else MODEL.moved_to(MODEL.logs)
-    evidence = Evidence(POINTS, REWARDS, GROUP, 2.5, LENGTHSCALE_PRIORS["long"], effects=effects)
+    evidence = Evidence(
+        POINTS, REWARDS, GROUP, FAMILIES["matern-5/2"], LENGTHSCALE_PRIORS["long"], effects=effects
+    )
     mode = PosteriorMode(evidence, model, WEIGHTS, dof=4.0)
     mixture = Mixture([mode]).process
     new = torch.tensor([[0.2, 0.4], [0.9, 0.1], [0.2, 0.4]], dtype=torch.float64)

@@ -48,8 +48,8 @@ def error_of(fit: HyperparameterFit, points: torch.Tensor, rewards: torch.Tensor
 
 
 FITS = {
-    "Gaussian": HyperparameterFit(nu=None, dof=GAUSSIAN),
-    "Student-t": HyperparameterFit(nu=None),
+    "Gaussian": HyperparameterFit("squared_exponential", dof=GAUSSIAN),
+    "Student-t": HyperparameterFit("squared_exponential"),
     "Student-t, Matern": HyperparameterFit(),
 }
 
@@ -93,7 +93,7 @@ def test_few_rewards_that_do_not_vary_leave_a_short_lengthscale_possible():
     rewards = torch.sin(6.0 * points[:, 1])
     scales = {}
     for name in ("long", "short"):
-        fit = HyperparameterFit(nu=None, dof=GAUSSIAN, lengthscales=name)
+        fit = HyperparameterFit("squared_exponential", dof=GAUSSIAN, lengthscales=name)
         fitted = fit.fit(TrainingData(points, rewards, LOWER, SPAN))
         scales[name] = fitted.kernel.base_kernel.lengthscale.detach().reshape(-1)
     assert float(scales["short"][0]) < 2.0 < 4.0 < float(scales["long"][0])
@@ -115,7 +115,7 @@ def test_a_flat_prior_gives_the_maximum_of_the_likelihood():
         return float(law.log_prob(y) - 30 * torch.tensor(fitted.scale).log())
 
     def fitted(prior: str):
-        fit = HyperparameterFit(nu=None, dof=GAUSSIAN, lengthscales=prior)
+        fit = HyperparameterFit("squared_exponential", dof=GAUSSIAN, lengthscales=prior)
         return fit.fit(TrainingData(points, rewards, LOWER, SPAN))
 
     flat = log_likelihood(fitted("flat"))

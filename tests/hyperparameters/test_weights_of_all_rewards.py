@@ -10,6 +10,7 @@ from torch import Tensor
 
 from surefoot.hyperparameters import HyperparameterFit, TrainingData
 from surefoot.hyperparameters.evidence import Evidence, Hyperparameters, expected_squares
+from surefoot.kernels.families import FAMILIES
 from surefoot.regression.noise import NO_ERRORS, Noise
 
 FIT = HyperparameterFit(passes=1, steps=8, effects=())
@@ -33,7 +34,9 @@ def together(data: TrainingData, noise: float, dof: float, weights: Tensor, kern
     """Weights of all rewards at which the E-step over all of them stays."""
     scales = kernel.base_kernel.lengthscale.detach().reshape(-1)
     model = Hyperparameters.of(scales, data.group, float(kernel.outputscale), noise)
-    evidence = Evidence(data.unit, data.rewards, data.group, 2.5, None, NO_ERRORS)
+    evidence = Evidence(
+        data.unit, data.rewards, data.group, FAMILIES["matern-5/2"], None, NO_ERRORS
+    )
     signal = evidence.covariance_of_rewards(model)
     for _ in range(40):
         own = Noise(noise, weights, dof=dof)

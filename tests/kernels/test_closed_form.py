@@ -6,7 +6,7 @@ import torch
 
 from surefoot import kernels
 from surefoot.kernels.closed_form import closed_form, constant_diagonal
-from surefoot.kernels.correlations import correlation, differentiable_correlation
+from surefoot.kernels.families import FAMILIES, differentiable
 
 KERNELS = {
     "squared exponential": kernels.squared_exponential([0.3, 0.7]),
@@ -109,12 +109,12 @@ def test_groups_of_other_kernels_are_evaluated_too():
     torch.testing.assert_close(together, x @ x.mT, rtol=1e-12, atol=0)
 
 
-@pytest.mark.parametrize("nu", [None, 0.5, 1.5, 2.5])
-def test_slopes_of_correlations_are_their_derivatives(nu):
+@pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
+def test_slopes_of_correlations_are_their_derivatives(family):
     exponents = (-torch.linspace(0.01, 4.0, 9, dtype=torch.float64)).requires_grad_()
-    assert torch.autograd.gradcheck(lambda at: differentiable_correlation(at, nu), exponents)
-    values = 3.0 * differentiable_correlation(exponents, nu)
-    found = correlation(exponents.detach(), nu, variance=3.0)
+    assert torch.autograd.gradcheck(lambda at: differentiable(family.formula, at), exponents)
+    values = 3.0 * differentiable(family.formula, exponents)
+    found = family.formula(exponents.detach(), 3.0)
     torch.testing.assert_close(found.values, values.detach())
     torch.testing.assert_close(found.slopes(), torch.autograd.grad(values.sum(), exponents)[0])
 
@@ -122,7 +122,7 @@ def test_slopes_of_correlations_are_their_derivatives(nu):
 def test_a_second_derivative_is_refused():
     """It would be that of a constant slope."""
     exponents = (-torch.ones(2, dtype=torch.float64)).requires_grad_()
-    values = differentiable_correlation(exponents, 2.5)
+    values = differentiable(FAMILIES["matern-5/2"].formula, exponents)
     (slopes,) = torch.autograd.grad(values.square().sum(), exponents, create_graph=True)
     with pytest.raises(RuntimeError, match="once_differentiable"):
         slopes.sum().backward()

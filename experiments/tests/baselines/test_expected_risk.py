@@ -106,7 +106,7 @@ def test_weights_that_depend_on_the_design_are_refused():
 
 def test_rho_kg_takes_values_and_a_fit():
     wind = sf.ContinuousEnvironment(sf.environments.truncated_normal([0.5], 0.2, 0.0, 1.0))
-    fit = HyperparameterFit(nu=2.5, dof=GAUSSIAN, lengthscales="flat")
+    fit = HyperparameterFit(dof=GAUSSIAN, lengthscales="flat")
     policy = RiskKnowledgeGradient(values=10)
     optimizer = rho_kg(
         sf.Joint(sf.Box([0.0], [1.0]), wind), level=0.1, policy=policy, hyperparameters=fit

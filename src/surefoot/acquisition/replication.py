@@ -17,13 +17,12 @@ from surefoot._internal.numbers import FEWEST, OUTLYING
 from surefoot.acquisition.policy import Policy, UpperConfidenceBound, as_policy
 from surefoot.acquisition.scores import PolicyState, ScoreRule
 from surefoot.beliefs import Belief
-from surefoot.kernels.evaluation import block, diagonal
+from surefoot.kernels.evaluation import correlation
 from surefoot.spaces import Arms, Box, Joint
 from surefoot.types import InvalidInput
 
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
-    from torch import Tensor
 
     from surefoot.regression.observations import Observations
     from surefoot.risks import Risk
@@ -104,7 +103,9 @@ class Instability:
                 for group, median, limit in zip(replicates, medians, limits, strict=True)
             ]
         )
-        elsewhere = 1.0 - _correlations(kernel, observations.sites[repeated])
+        sites = observations.sites[repeated]
+        with torch.no_grad():
+            elsewhere = 1.0 - correlation(kernel, sites, sites).clamp_max(1.0).cpu().numpy()
         rates = [
             (others @ outlying + 0.5) / (others @ numbers + 1.0)
             for others in (1.0 - np.eye(len(repeated)), elsewhere)
@@ -193,14 +194,6 @@ def _pending(belief: Belief, location: Location) -> int:
     """Rewards of a location that are still to come."""
     waiting = belief.pending.by_id.values()
     return sum(one.missing for one in waiting if torch.equal(one.location.point, location.point))
-
-
-def _correlations(kernel: Kernel, sites: Tensor) -> np.ndarray:
-    """Absolute prior correlations (n, n) of function values at sites (n, d)."""
-    with torch.no_grad():
-        values = block(kernel, sites, sites)
-        scale = diagonal(kernel, sites).sqrt()
-        return (values / scale / scale[:, None]).abs().clamp_max(1.0).cpu().numpy()
 
 
 @lru_cache(maxsize=256)

@@ -51,7 +51,7 @@ def risk_averse(
     tail = GAUSSIAN if getattr(estimator, "assumes_gaussian_noise", False) else None
     fit = hyperparameters
     if kernel is None and fit is None:
-        fit = HyperparameterFit(nu=None, dof=tail, every=3, lengthscales="short")
+        fit = HyperparameterFit("squared_exponential", dof=tail, every=3, lengthscales="short")
     plain: Features = Exact() if kernel is not None else Nystrom(PivotedCholesky())
     first = 0 if kernel is not None else initial_design_size(space)
     method = Method(

@@ -286,6 +286,6 @@ def _fit(space: Space | Joint, risk: Risk | None, effects: Sequence[str]) -> Hyp
         lengthscales=prior,
         warped=True,
         effects=effects,
-        other_nus=() if many else (0.5, 1.5),
+        other_kernels=() if many else ("matern-1/2", "matern-3/2"),
         microscale=0.5 if many else 0.25,
     )

@@ -13,7 +13,7 @@ from surefoot._internal.linalg import cholesky, same_points
 from surefoot.hyperparameters.evidence import Evidence, Hyperparameters, solve
 from surefoot.hyperparameters.exponents import ExponentsTo
 from surefoot.hyperparameters.nuisance_effects import reference
-from surefoot.kernels.correlations import Correlation
+from surefoot.kernels.families import Correlation
 from surefoot.regression.noise import Noise
 
 Slopes = Callable[[Tensor, Tensor], Tensor]

@@ -19,17 +19,17 @@ from surefoot._internal.linalg import (
     same_points,
 )
 from surefoot._internal.tensors import NO_VALUES
-from surefoot.hyperparameters.exponents import DISTANCES, ExponentsTo, Metric
+from surefoot.hyperparameters.exponents import ExponentsTo, Metric, distances_of
 from surefoot.hyperparameters.nuisance_effects import (
     CovarianceOfEffect,
     NuisanceEffect,
     by_effect,
 )
-from surefoot.kernels.correlations import (
+from surefoot.kernels.families import (
     FLOOR,
     Correlation,
-    correlation,
-    differentiable_correlation,
+    Family,
+    differentiable,
 )
 from surefoot.regression.noise import NO_ERRORS, Noise
 
@@ -246,7 +246,7 @@ class Evidence:
         points: Points (n, d) on the unit cube.
         rewards: Standardised rewards (n,).
         group: Which lengthscale each coordinate has (d,).
-        nu: Smoothness of the Matérn kernel, None for the squared exponential.
+        family: The kernel, whose lengthscales and variance are fitted.
         prior: Log density of the lengthscales, by their logarithms; None for no prior at all.
         errors: Known variances (n,) of the rewards in addition to the noise, in squared
             standardised units.
@@ -256,7 +256,7 @@ class Evidence:
     points: Tensor
     rewards: Tensor
     group: Tensor
-    nu: float | None
+    family: Family
     prior: Prior
     errors: Tensor = NO_ERRORS
     effects: tuple[NuisanceEffect, ...] = ()
@@ -300,10 +300,10 @@ class Evidence:
     def covariance(self, model: Hyperparameters) -> Covariance:
         """The covariance of the function at the points."""
         scaled = self._from_first / np.exp(model.logs.numpy()[:-2])[self._groups]
-        exponents = DISTANCES[self.nu].exponents(scaled)
+        exponents = distances_of(self.family).exponents(scaled)
         np.minimum(exponents, FLOOR, out=exponents)
         _diagonal(exponents)[:] = FLOOR
-        found = correlation(torch.from_numpy(exponents), self.nu, model.variance)
+        found = self.family.formula(torch.from_numpy(exponents), model.variance)
         values, slopes, bends = found
         return Covariance(values.numpy(), slopes().numpy(), lambda: bends().numpy(), scaled)
 
@@ -342,9 +342,9 @@ class Evidence:
         """
         scale = variance[..., None, None]
         if not exponents.requires_grad:
-            return correlation(exponents, self.nu, scale)
-        again = correlation(exponents.detach(), self.nu, scale)
-        return again._replace(values=scale * differentiable_correlation(exponents, self.nu))
+            return self.family.formula(exponents, scale)
+        again = self.family.formula(exponents.detach(), scale)
+        return again._replace(values=scale * differentiable(self.family.formula, exponents))
 
     def exponents_to(self, lengthscales: Tensor, points: Tensor) -> ExponentsTo:
         """Exponents with points (r, d), in lengthscales (..., g)."""
@@ -357,7 +357,7 @@ class Evidence:
 
     @cached_property
     def _metric(self) -> Metric:
-        return Metric(DISTANCES[self.nu], self.group, self.points[:1])
+        return Metric(distances_of(self.family), self.group, self.points[:1])
 
     @cached_property
     def _from_first(self) -> Floats:
@@ -386,7 +386,7 @@ class Evidence:
         others += [0.5 * _inner(pairs, slope) for slope in slopes]
         pairs *= at.slope
         _diagonal(pairs)[:] = 0.0
-        spread = DISTANCES[self.nu].spread(pairs, at.scaled)
+        spread = distances_of(self.family).spread(pairs, at.scaled)
         lengthscales = np.bincount(self._groups, spread, len(model.logs) - 2)
         return found.log_likelihood, np.append(lengthscales, others)
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from surefoot._internal.linalg import Floats, distances
-from surefoot.kernels.correlations import FLOOR
+from surefoot.kernels.families import FLOOR, Family
 
 _WIDE = 8  # columns of a lengthscale, beyond which their distances are computed once
 
@@ -82,12 +82,9 @@ class _ByDifferences:
         return np.array([0.5 * float(np.vdot(weights, np.square(each))) for each in columns])
 
 
-DISTANCES: dict[float | None, Distances] = {
-    None: _ByProducts(),
-    0.5: _ByDifferences(),
-    1.5: _ByProducts(),
-    2.5: _ByProducts(),
-}
+def distances_of(family: Family) -> Distances:
+    """How exponents of a kernel are computed."""
+    return _ByProducts() if family.of_products else _ByDifferences()
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,7 +36,7 @@ class LocalOptimum:
         shift: Prior mean.
         weights: Precisions (n,) of the rewards, relative to the noise.
         bound: The variational bound, once the ascent has ended.
-        nu: Smoothness of the kernel of that bound.
+        family: Name of the kernel of that bound.
     """
 
     model: Hyperparameters
@@ -44,7 +44,7 @@ class LocalOptimum:
     shift: float
     weights: Tensor
     bound: float = -math.inf
-    nu: float | None = None
+    family: str = ""
 
 
 @dataclass(frozen=True, eq=False)

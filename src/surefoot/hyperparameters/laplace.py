@@ -71,7 +71,7 @@ class PosteriorMode:
     def optimum(self) -> LocalOptimum:
         """Parameters of the optimum, without the evidence."""
         return LocalOptimum(
-            self.model, self.dof, self.shift, self.weights, self.bound, self.evidence.nu
+            self.model, self.dof, self.shift, self.weights, self.bound, self.evidence.family.name
         )
 
     @property

@@ -43,7 +43,7 @@ def completed_weights(
 
     def evidence_of(part: TrainingData) -> Evidence:
         effects = tuple(one.on(part.workers, part.times) for one in mode.evidence.effects)
-        alone = evidence_in(part, units, mode.evidence.nu, mode.evidence.prior)
+        alone = evidence_in(part, units, mode.evidence.family, mode.evidence.prior)
         return replace(alone, effects=effects)
 
     completed, others = weights.clone(), torch.ones_like(weights, dtype=torch.bool)

@@ -1,4 +1,4 @@
-"""Choice of smoothness, lengthscales and effects of conditions, by the evidence."""
+"""Choice of kernel, lengthscales and effects of conditions, by the evidence."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from surefoot.hyperparameters.ascent import Ascent
 from surefoot.hyperparameters.evidence import LENGTHSCALE_PRIORS, PRIORS_IN_LOGS, Evidence
 from surefoot.hyperparameters.laplace import PosteriorMode
 from surefoot.hyperparameters.nuisance_effects import NuisanceEffect, screened
+from surefoot.kernels.families import Family
 
 STRONG_EVIDENCE = 3.0
 """Of one model against another, in nats (Kass and Raftery 1995)."""
@@ -20,16 +21,16 @@ _CONTRADICTED = 10.0  # nats, by which the evidence is against another prior: ve
 _SCREENED = 0.5  # nats by a score test, from which on an effect is fitted
 
 
-def with_other_kernels(evidence: Evidence, nus: Sequence[float | None]) -> list[Evidence]:
-    """The evidence with kernels of other smoothness."""
-    return [replace(evidence, nu=nu) for nu in nus if nu != evidence.nu]
+def with_other_kernels(evidence: Evidence, families: Sequence[Family]) -> list[Evidence]:
+    """The evidence with other kernels."""
+    return [replace(evidence, family=one) for one in families if one is not evidence.family]
 
 
-def with_smoothness(
-    mode: PosteriorMode, nus: Sequence[float | None], ascent: Ascent
+def with_best_kernel(
+    mode: PosteriorMode, families: Sequence[Family], ascent: Ascent
 ) -> tuple[PosteriorMode, list[PosteriorMode]]:
     """The mode with the kernel that the data support, and those with the other kernels."""
-    kernels = with_other_kernels(mode.evidence, nus)
+    kernels = with_other_kernels(mode.evidence, families)
     others = [ascent.nearby.climb(replace(mode, evidence=one)) for one in kernels]
     ends = [end for end in others if end.bound > mode.bound]
     if not ends:

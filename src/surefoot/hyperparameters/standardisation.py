@@ -18,6 +18,7 @@ from surefoot.hyperparameters.laplace import PosteriorMode
 from surefoot.hyperparameters.model_choice import STRONG_EVIDENCE, with_effects
 from surefoot.hyperparameters.nuisance_effects import effects_of
 from surefoot.hyperparameters.training_data import TrainingData
+from surefoot.kernels.families import FAMILIES, Family
 from surefoot.regression.levels import are_kept, are_predicted, follow, levels_of
 from surefoot.regression.regression import OUTLIER_WEIGHT
 from surefoot.regression.spread import robust_spread
@@ -26,7 +27,7 @@ from surefoot.regression.units import RewardUnits
 
 _ANCHOR = 0.9  # quantile of the rewards, or of the opposite ones
 _KNEES = (4.0, 1.0, 0.25, 0.06)  # of the distance from the anchor to the median
-_JUMPING = 0.5  # smoothness of the kernel between levels
+_JUMPING = FAMILIES["matern-1/2"]  # of functions that jump
 _OUTLYING = 2.0  # exponent of the tail of an improper density, Cauchy's
 
 
@@ -54,7 +55,7 @@ class Standardisation:
     Args:
         data: The observations.
         subset: Indices (k,) of the rewards that it is searched by.
-        nu: Smoothness of the kernel.
+        family: The kernel.
         lengthscales: Name of the prior of the lengthscales.
         ascent: The ascent of the bound.
         effects: Names of the effects of conditions.
@@ -63,7 +64,7 @@ class Standardisation:
 
     data: TrainingData
     subset: Tensor
-    nu: float | None
+    family: Family
     lengthscales: str
     ascent: Ascent
     effects: Sequence[str]
@@ -76,7 +77,7 @@ class Standardisation:
 
     def plain(self) -> Standardised:
         """Rewards that are not transformed."""
-        return self._under(ONE_LEVEL, UNWARPED, self.nu)
+        return self._under(ONE_LEVEL, UNWARPED, self.family)
 
     def compressed(self, plain: Standardised) -> Standardised:
         """Rewards with large distances compressed, if the evidence and the better half favour it.
@@ -95,7 +96,7 @@ class Standardisation:
 
         best, last = plain, plain
         for warp in _warps(self.data.rewards):
-            other = self._under(ONE_LEVEL, warp, self.nu)
+            other = self._under(ONE_LEVEL, warp, self.family)
             if other.score <= last.score:
                 break
             last = other
@@ -109,7 +110,7 @@ class Standardisation:
         levels = levels_of(self.data.rewards)
         if levels.is_identity or self._may_be_crossed(levels):
             return plain
-        smooth, rough = (self._under(levels, UNWARPED, nu) for nu in (self.nu, _JUMPING))
+        smooth, rough = (self._under(levels, UNWARPED, one) for one in (self.family, _JUMPING))
         other = smooth if smooth.score >= rough.score + STRONG_EVIDENCE else rough
         # Where a level lies is as improbable a priori as an outlier there.
         price = STRONG_EVIDENCE + _OUTLYING * levels.log_shortening
@@ -138,7 +139,7 @@ class Standardisation:
         effects = effects_of(searched.workers, searched.times, self.effects)
         return found.score + with_effects(before, effects, self.ascent).bound - before.bound
 
-    def _under(self, levels: Levels, warp: Warp, nu: float | None) -> Standardised:
+    def _under(self, levels: Levels, warp: Warp, family: Family) -> Standardised:
         """Rewards under transformations; those far from the median are doubted.
 
         But not for being on another level.
@@ -152,7 +153,7 @@ class Standardisation:
             else cautious_weights(levels.joined(rewards))
         )
         prior = LENGTHSCALE_PRIORS[self.lengthscales]
-        evidence = evidence_in(self.searched, units, nu, prior)
+        evidence = evidence_in(self.searched, units, family, prior)
         modes = within_reach(self.ascent.starts(evidence, cautious[self.subset]))
         slopes = float(chain.log_slope(self.searched.rewards).sum())
         score = modes[0].bound + (slopes - len(self.subset) * math.log(scale))
@@ -187,20 +188,20 @@ def _foretells(found: Standardised, former: Standardised) -> bool:
     return 2 * int(beyond.sum()) >= int(cleared.sum())
 
 
-def evidence_in(data: TrainingData, units: RewardUnits, nu: float | None, prior: Prior) -> Evidence:
+def evidence_in(data: TrainingData, units: RewardUnits, family: Family, prior: Prior) -> Evidence:
     """The evidence in observations, without effects of conditions.
 
     Args:
         data: The observations.
         units: The standardised units.
-        nu: Smoothness of the kernel.
+        family: The kernel.
         prior: Log density of the lengthscales, by their logarithms; None for no prior at all.
     """
     return Evidence(
         data.unit,
         units.transform(data.rewards),
         data.group,
-        nu,
+        family,
         prior,
         units.error_variances(data.rewards, data.sems),
     )

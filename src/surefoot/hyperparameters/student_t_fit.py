@@ -29,10 +29,10 @@ from surefoot.hyperparameters.later_rewards import (
 from surefoot.hyperparameters.microscale import sampled_shares
 from surefoot.hyperparameters.mixture import Mixture
 from surefoot.hyperparameters.model_choice import (
+    with_best_kernel,
     with_effects,
     with_other_kernels,
     with_scaled_lengthscales,
-    with_smoothness,
 )
 from surefoot.hyperparameters.nuisance_effects import (
     NO_EFFECTS,
@@ -48,6 +48,7 @@ from surefoot.hyperparameters.training_data import (
     TrainingData,
 )
 from surefoot.hyperparameters.trend_choice import Validated, supported, without
+from surefoot.kernels.families import FAMILIES, Family, family_of
 from surefoot.regression.levels import apart_from
 from surefoot.regression.noise import (
     NO_KNOWN_NOISE,
@@ -63,7 +64,6 @@ from surefoot.types import InvalidInput
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
 
-_SMOOTHNESSES = (None, 0.5, 1.5, 2.5)  # None for the squared exponential kernel
 _EARLY = 30  # rewards, up to which every new one makes a fit due
 _RARE_SHARE, _MOST_BETWEEN = 0.1, 10  # of them, later on: as much as one of 1,000 waits for
 _LEAST_NUMBER = 8  # of rewards, for which transformations and other kernels are tried
@@ -93,7 +93,7 @@ class HyperparameterFit:
     the rewards about them.
 
     Args:
-        nu: Smoothness of the Matérn kernel, 0.5, 1.5 or 2.5; None for the squared exponential.
+        kernel: The kernel, "squared_exponential", "matern-1/2", "matern-3/2" or "matern-5/2".
         passes: Alternations from the best start.
         steps: Maximum number of L-BFGS-B iterations in each alternation.
         dof: Fixed degrees of freedom of the noise, `GAUSSIAN` for Gaussian noise; None fits them.
@@ -114,9 +114,9 @@ class HyperparameterFit:
             data support them: "worker", a random intercept for each worker, and "drift", a drift
             over time. What the posterior then predicts is the function at the time of the latest
             reward and for the average of the workers.
-        other_nus: Other smoothness parameters, each as probable a priori as `nu`. The most
-            probable of them replaces `nu` if its evidence is larger by 3 nats, and the uncertainty
-            integrates over all. A smooth kernel takes a cusp for noise.
+        other_kernels: Other kernels, each as probable a priori as `kernel`. The most probable of
+            them replaces it if its evidence is larger by 3 nats, and the uncertainty integrates
+            over all. A smooth kernel takes a cusp for noise.
         microscale: Prior mean of the share of the fitted noise that is microscale variation: a
             deviation of the value at each point from the smooth function, which intervals allow
             for. Only replicates tell both apart. 0 for none.
@@ -148,7 +148,7 @@ class HyperparameterFit:
         (5, True)
     """
 
-    nu: float | None = 2.5
+    kernel: str = "matern-5/2"
     passes: int = 3
     steps: int = 40
     dof: float | None = None
@@ -156,7 +156,7 @@ class HyperparameterFit:
     lengthscales: Literal["long", "short", "scaled", "pooled", "flat"] = "long"
     warped: bool = False
     effects: Sequence[str] = EFFECTS
-    other_nus: Sequence[float] = ()
+    other_kernels: Sequence[str] = ()
     microscale: float = 0.0
     known_noise: KnownNoise = NO_KNOWN_NOISE
     limit: float = math.inf
@@ -164,8 +164,7 @@ class HyperparameterFit:
     earlier: Earlier = NOTHING_EARLIER
 
     def __post_init__(self) -> None:
-        if not isinstance(self.nu, float | None) or self.nu not in _SMOOTHNESSES:
-            raise InvalidInput(f"`nu` is {checks.shown(self.nu)}, expected 0.5, 1.5, 2.5 or None.")
+        checks.choice("kernel", self.kernel, *FAMILIES)
         for name in ("passes", "steps", "every"):
             checks.count(name, getattr(self, name))
         if self.dof is not None:
@@ -174,14 +173,9 @@ class HyperparameterFit:
         checks.truth("warped", self.warped)
         checks.positive("of_zeros", self.of_zeros)
         object.__setattr__(self, "effects", checks.names("effects", self.effects, *EFFECTS))
-        others = tuple(self.other_nus) if isinstance(self.other_nus, Sequence) else (None,)
-        known = {nu for nu in _SMOOTHNESSES if nu not in (None, self.nu)}
-        if not all(isinstance(nu, float) and nu in known for nu in others):
-            raise InvalidInput(
-                f"`other_nus` is {checks.shown(self.other_nus)}, expected a sequence of 0.5, 1.5 "
-                f"or 2.5, other than `nu`, which is {self.nu}."
-            )
-        object.__setattr__(self, "other_nus", others)
+        known = [name for name in FAMILIES if name != self.kernel]
+        others = checks.names("other_kernels", self.other_kernels, *known)
+        object.__setattr__(self, "other_kernels", others)
         check_known_noise(self.known_noise)
         if checks.non_negative("microscale", self.microscale) >= 1.0:
             raise InvalidInput(
@@ -222,7 +216,7 @@ class HyperparameterFit:
         if not len(self.earlier.rewards) or len(data.rewards) < _LEAST_COMPARED:
             return NO_TREND
         few = data.at(_subset(len(data.rewards), FEW_ENOUGH))
-        alone = replace(self, warped=False, other_nus=(), effects=(), earlier=NOTHING_EARLIER)
+        alone = replace(self, warped=False, other_kernels=(), effects=(), earlier=NOTHING_EARLIER)
         return supported(self.earlier, few, alone._validated)
 
     def _validated(self, data: TrainingData) -> Validated:
@@ -241,7 +235,7 @@ class HyperparameterFit:
         rewards = data.rewards
         if not len(rewards):
             start = Hyperparameters.initial(int(data.group.max()) + 1, 1.0, 1.0)
-            kernel = _kernel(start, self.nu, data)
+            kernel = _kernel(start, FAMILIES[self.kernel], data)
             return Fitted(kernel, start.noise, 4.0, 0.0, 1.0, rewards)
         subset = _subset(len(rewards), FEW_ENOUGH)
         whole = self._fit_to(data, subset, _subset(len(rewards), MOST_FITTED))
@@ -292,7 +286,13 @@ class HyperparameterFit:
         data = replace(data, rewards=apart(data.rewards))
         fitted = data.at(subset)
         search = Standardisation(
-            data, first, self.nu, self.lengthscales, self._ascent, self.effects, self.of_zeros
+            data,
+            first,
+            FAMILIES[self.kernel],
+            self.lengthscales,
+            self._ascent,
+            self.effects,
+            self.of_zeros,
         )
         best, many = search.plain(), len(first) >= _LEAST_NUMBER
         if self.warped and many:
@@ -302,19 +302,19 @@ class HyperparameterFit:
         weights = best.cautious.clone()
         weights[first] = mode.weights
         if len(subset) > len(first):
-            evidence = evidence_in(fitted, units, mode.evidence.nu, mode.evidence.prior)
+            evidence = evidence_in(fitted, units, mode.evidence.family, mode.evidence.prior)
             near = replace(mode, evidence=evidence, weights=weights[subset])
             mode, *rivals = self._ascent.onward(near)
         others: list[PosteriorMode] = []
         if many:
-            mode, others = with_smoothness(mode, self._nus, self._ascent)
+            mode, others = with_best_kernel(mode, self._families, self._ascent)
         effects = effects_of(fitted.workers, fitted.times, self.effects)
         mode = with_effects(mode, effects, self._ascent)
         weights[subset] = mode.weights
         weights = completed_weights(weights, subset, mode, units, data)
         estimated, of_all = _estimated(mode), len(subset) == number
         return Fitted(
-            _kernel(mode.model, mode.evidence.nu, data),
+            _kernel(mode.model, mode.evidence.family, data),
             mode.model.noise,
             mode.dof,
             units.center + units.scale * (mode.shift + estimated.level),
@@ -331,9 +331,10 @@ class HyperparameterFit:
         return Ascent(self.dof, self.passes, self.steps)
 
     @property
-    def _nus(self) -> tuple[float | None, ...]:
-        """Smoothness of all kernels; empty where there is one."""
-        return (self.nu, *self.other_nus) if self.other_nus else ()
+    def _families(self) -> list[Family]:
+        """All kernels; empty where there is one."""
+        names = (self.kernel, *self.other_kernels) if self.other_kernels else ()
+        return [FAMILIES[name] for name in names]
 
     def uncertainty(self, fitted: Fitted, data: TrainingData) -> Uncertainty:
         """The posterior integrated over hyperparameters and precisions.
@@ -361,7 +362,7 @@ class HyperparameterFit:
         evidence, y = mode.evidence, mode.evidence.rewards
         is_of_all = len(fitted.weights) == number  # else the kernels stay, as that of the fit does
         alone = number > MOST_FITTED or len(fitted.part)
-        compared = [] if alone else with_other_kernels(evidence, self._nus)
+        compared = [] if alone else with_other_kernels(evidence, self._families)
         if fitted.rivals or compared:
             mode = with_bound(mode)
         modes = [mode]
@@ -369,9 +370,9 @@ class HyperparameterFit:
             starts = [PosteriorMode.of(evidence, _on(one, mode.model, y)) for one in fitted.rivals]
             ends = self._ascent.converged(starts) if is_of_all else map(with_weights, starts)
             modes = distinct([mode, *ends])
-        known = {other.nu: other for other in fitted.others}
+        known = {other.family: other for other in fitted.others}
         for other in compared:
-            end = known.get(other.nu)
+            end = known.get(other.family.name)
             if end is not None and _is_end(end, other, y):
                 modes.append(PosteriorMode.of(other, end))
                 continue
@@ -411,7 +412,7 @@ class HyperparameterFit:
         estimated = _estimated(other)
         found = replace(
             fitted,
-            kernel=_kernel(other.model, other.evidence.nu, data),
+            kernel=_kernel(other.model, other.evidence.family, data),
             noise=other.model.noise,
             dof=other.dof,
             center=fitted.center + fitted.scale * (other.shift + estimated.level),
@@ -454,8 +455,8 @@ class HyperparameterFit:
         model = Hyperparameters.of(scales, data.group, variance, fitted.noise)
         model = replace(model, effects=fitted.effects.logs)
         every = torch.arange(len(data.rewards))
-        nu = getattr(base, "nu", None)  # of a squared exponential kernel
-        alone = evidence_in(data, fitted.units, nu, LENGTHSCALE_PRIORS[self.lengthscales])
+        family, prior = family_of(base), LENGTHSCALE_PRIORS[self.lengthscales]
+        alone = evidence_in(data, fitted.units, family, prior)  # type: ignore[arg-type]
         effects = tuple(one.on(data.workers, data.times) for one in fitted.effects.effects)
         weights = cautious_weights(alone.rewards, fitted.weights.cpu())
         known = replace(alone, effects=effects)
@@ -469,11 +470,8 @@ class HyperparameterFit:
         return replace(mode, weights=completed)
 
 
-def _kernel(model: Hyperparameters, nu: float | None, data: TrainingData) -> Kernel:
-    lengthscale = model.lengthscales[data.group] * data.span.cpu()
-    base = (
-        kernels.squared_exponential(lengthscale) if nu is None else kernels.matern(nu, lengthscale)
-    )
+def _kernel(model: Hyperparameters, family: Family, data: TrainingData) -> Kernel:
+    base = family.kernel(model.lengthscales[data.group] * data.span.cpu())
     return kernels.scaled(base, model.variance).to(data.points.device)
 
 

@@ -1,4 +1,4 @@
-"""Squared exponential and Matérn kernels as formulas of tensors, without lazy evaluation.
+"""Kernels with a formula as functions of tensors, without lazy evaluation.
 
 GPyTorch evaluates a kernel in about half a millisecond whatever its size, most of it in the
 bookkeeping of lazy tensors. A search evaluates small blocks thousands of times a round.
@@ -12,11 +12,11 @@ from functools import partial
 from typing import Protocol
 
 import torch
-from gpytorch.kernels import Kernel, MaternKernel, RBFKernel
+from gpytorch.kernels import Kernel
 from torch import Tensor
 
 from surefoot._internal.linalg import distances
-from surefoot.kernels.correlations import differentiable_correlation
+from surefoot.kernels.families import family_of
 from surefoot.kernels.parametric import SCALE_KERNELS
 
 
@@ -28,11 +28,8 @@ def closed_form(kernel: Kernel) -> Callable[[Tensor, Tensor], Tensor] | None:
 
     Returns:
         Function of points (..., n, d) and (..., m, d) that returns values (..., n, m),
-        differentiable in the points and in the parameters; None if the kernel is not a squared
-        exponential or Matérn kernel of smoothness 0.5, 1.5 or 2.5, or one times a variance.
-
-    References:
-        Rasmussen and Williams 2006, Section 4.2.1.
+        differentiable in the points and in the parameters; None if the kernel is not of one of
+        the `FAMILIES`, or one times a variance.
 
     Example:
         >>> from surefoot import kernels
@@ -148,14 +145,13 @@ class _OfProductsTo:
 
 
 @dataclass(frozen=True)
-class _Exponential:
-    """exp(-|x - y|), from differences.
+class _OfDifferences:
+    """One of |x - y|, from differences."""
 
-    Products leave an error of 1e-12 and more in the squared distance, and its root with it.
-    """
+    correlation: Callable[[Tensor], Tensor]
 
     def __call__(self, left: Tensor, right: Tensor, lengthscale: Tensor) -> Tensor:
-        return (-distances(left / lengthscale, right / lengthscale)).exp()
+        return self.correlation(distances(left / lengthscale, right / lengthscale))
 
     def to(self, right: Tensor, lengthscale: Tensor) -> Callable[[Tensor], Tensor]:
         return partial(self, right=right, lengthscale=lengthscale)
@@ -176,9 +172,11 @@ def _parts(kernel: Kernel) -> tuple[_Stationary, Kernel, Tensor | None] | None:
     """Correlation function, its kernel and the variance; None for any other or a batch of them."""
     scaled = type(kernel) in SCALE_KERNELS
     base = kernel.base_kernel if scaled else kernel
-    correlation = _CORRELATIONS.get((type(base), getattr(base, "nu", None)))
-    if correlation is None or base.active_dims is not None or base.raw_lengthscale.ndim != 2:
+    family = family_of(base)
+    if family is None or base.active_dims is not None or base.raw_lengthscale.ndim != 2:
         return None
+    of = _OfProducts if family.of_products else _OfDifferences
+    correlation: _Stationary = of(family.values)
     if not scaled:
         return correlation, base, None
     variance = kernel.outputscale
@@ -200,13 +198,3 @@ def _exponents(left: Tensor, right: Tensor, lengthscale: Tensor) -> Tensor:
     if same:
         exponents.diagonal(dim1=-2, dim2=-1).zero_()
     return exponents
-
-
-_CORRELATIONS: dict[tuple[type, float | None], _Stationary] = {
-    (RBFKernel, None): _OfProducts(torch.exp),
-    (MaternKernel, 0.5): _Exponential(),
-    **{
-        (MaternKernel, nu): _OfProducts(partial(differentiable_correlation, nu=nu))
-        for nu in (1.5, 2.5)
-    },
-}

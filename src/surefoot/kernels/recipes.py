@@ -6,8 +6,9 @@ import copy
 from typing import Any
 
 import torch
-from gpytorch.kernels import AdditiveKernel, Kernel, LinearKernel, MaternKernel, RBFKernel
+from gpytorch.kernels import AdditiveKernel, Kernel, LinearKernel
 
+from surefoot.kernels.families import FAMILIES, family_of
 from surefoot.kernels.general_matern import GeneralMaternKernel
 from surefoot.kernels.parametric import (
     SCALE_KERNELS,
@@ -15,7 +16,6 @@ from surefoot.kernels.parametric import (
     linear,
     matern,
     scaled,
-    squared_exponential,
 )
 from surefoot.kernels.user_defined import PrecomputedKernel, precomputed
 from surefoot.types import InvalidInput
@@ -41,11 +41,10 @@ def to_recipe(kernel: Kernel) -> tuple[Any, ...] | None:
     if type(kernel) in SCALE_KERNELS and kernel.active_dims is None:
         inner = to_recipe(kernel.base_kernel)
         return None if inner is None else ("scaled", inner, kernel.raw_outputscale)
-    stationary = type(kernel) in (MaternKernel, GeneralMaternKernel, RBFKernel)
-    if stationary and kernel.active_dims is None:
-        if type(kernel) is RBFKernel:
-            return "squared_exponential", kernel.raw_lengthscale
+    if type(kernel) is GeneralMaternKernel and kernel.active_dims is None:
         return "matern", kernel.raw_lengthscale, kernel.nu
+    if (family := family_of(kernel)) is not None and kernel.active_dims is None:
+        return family.name, kernel.raw_lengthscale
     if type(kernel) is LinearKernel and float(kernel.variance) == 1.0:
         return ("linear",)
     if type(kernel) is PrecomputedKernel:
@@ -70,9 +69,9 @@ def from_recipe(recipe: tuple[Any, ...]) -> Kernel:
             outer = scaled(from_recipe(inner), 1.0).to(variance)
             outer.raw_outputscale.data = variance
             return outer
-        case ("matern" | "squared_exponential", raw, *nu):
+        case (name, raw, *nu) if name == "matern" or name in FAMILIES:
             ones = torch.ones(raw.numel())
-            base = (matern(nu[0], ones) if nu else squared_exponential(ones)).to(raw)
+            base = (matern(nu[0], ones) if nu else FAMILIES[name].kernel(ones)).to(raw)
             base.raw_lengthscale.data = raw  # the raw one, which no transformation rounds
             return base
         case ("linear",):

@@ -70,7 +70,7 @@ def rho_kg(
     """
     if kernel is not None and hyperparameters is not None:
         raise InvalidInput("`kernel` and `hyperparameters` cannot both be given: pass one of them.")
-    fit = hyperparameters or HyperparameterFit(nu=2.5, dof=GAUSSIAN, lengthscales="short")
+    fit = hyperparameters or HyperparameterFit(dof=GAUSSIAN, lengthscales="short")
     return Optimizer(
         Problem(space, risk=VaR(level)),
         Method(
