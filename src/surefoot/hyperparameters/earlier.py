@@ -4,29 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import torch
 from torch import Tensor
 
 from surefoot import kernels
 from surefoot._internal import checks
-from surefoot._internal.linalg import cholesky
 from surefoot._internal.tensors import NO_ROWS, NO_VALUES
 from surefoot.hyperparameters.training_data import MOST_FITTED, TrainingData
+from surefoot.regression.posterior import no_trend
 from surefoot.spaces import Box
 from surefoot.types import InvalidInput
 
 if TYPE_CHECKING:
-    from surefoot.hyperparameters.fitted import Fitted
+    from gpytorch.kernels import Kernel
 
 _LEAST = 2  # measurements of an earlier function
 
 
 @dataclass(frozen=True, eq=False)
 class Earlier:
-    """Measurements of a related system, and the function that they determine.
+    """Measurements of a related system.
 
     Args:
         points: Points (k, d) of the same space, one for each reward.
@@ -42,24 +41,10 @@ class Earlier:
     span: Tensor
     groups: Sequence[Sequence[int]] = ()
 
-    def mean(self, points: Tensor) -> Tensor:
-        """Posterior mean (n,) of the earlier function at points (n, d), differentiable."""
-        fitted, solved = self._solved
-        values = kernels.block(fitted.kernel, points, self.points.to(points)) @ solved.to(points)
-        return fitted.center + fitted.scale * values
-
-    @cached_property
-    def _solved(self) -> tuple[Fitted, Tensor]:
-        """Hyperparameters fitted to these rewards, and the coefficients (k,) of the mean."""
-        from surefoot.hyperparameters.student_t_fit import HyperparameterFit
-
-        data = TrainingData(self.points, self.rewards, self.lower, self.span, self.groups)
-        fitted = HyperparameterFit(effects=()).fit(data)
-        with torch.no_grad():
-            covariance = kernels.block(fitted.kernel, self.points, self.points)
-            root = cholesky(covariance + torch.diag(fitted.noise / fitted.weights))
-            y = ((self.rewards - fitted.center) / fitted.scale).unsqueeze(-1)
-            return fitted, torch.cholesky_solve(y, root)[:, 0]
+    @property
+    def data(self) -> TrainingData:
+        """The measurements, to fit hyperparameters to."""
+        return TrainingData(self.points, self.rewards, self.lower, self.span, self.groups)
 
 
 def earlier_on(space: Box, points: Tensor, rewards: Tensor) -> Earlier:
@@ -88,27 +73,44 @@ NOTHING_EARLIER = Earlier(NO_ROWS, NO_VALUES, NO_VALUES, NO_VALUES)
 """No earlier measurements."""
 
 
-@dataclass(frozen=True, eq=False)
-class Trend:
-    """Prior mean of the function beside its constant: a multiple of the earlier one.
+@dataclass(frozen=True)
+class NoTrend:
+    """No prior mean beside the constant."""
 
-    Args:
-        slope: The multiple; 0 for none.
-        earlier: The earlier measurements.
-    """
-
-    slope: float = 0.0
-    earlier: Earlier = NOTHING_EARLIER
-
-    @property
-    def is_none(self) -> bool:
-        """Whether there is none."""
-        return self.slope == 0.0
+    slope: ClassVar[float] = 0.0
+    is_none: ClassVar[bool] = True
 
     def __call__(self, points: Tensor) -> Tensor:
-        """Values (n,) at points (n, d), in reward units."""
-        return self.slope * self.earlier.mean(points)
+        """Zeros (n,) at points (n, d)."""
+        return no_trend(points)
 
 
-NO_TREND = Trend()
-"""No prior mean beside the constant."""
+NO_TREND = NoTrend()
+
+
+@dataclass(frozen=True, eq=False)
+class Trend:
+    """Prior mean of the function beside its constant: a multiple of an earlier posterior mean.
+
+    Args:
+        kernel: Prior covariance of the earlier function, in standardised units.
+        points: Where it was measured (k, d).
+        coefficients: Coefficients (k,) of its posterior mean.
+        center: Its prior mean.
+        scale: Unit of the standardised rewards.
+        slope: The multiple, not 0.
+    """
+
+    kernel: Kernel
+    points: Tensor
+    coefficients: Tensor
+    center: float
+    scale: float
+    slope: float = 1.0
+    is_none: ClassVar[bool] = False
+
+    def __call__(self, points: Tensor) -> Tensor:
+        """Values (n,) at points (n, d), in reward units, differentiable."""
+        covariance = kernels.block(self.kernel, points, self.points.to(points))
+        values = covariance @ self.coefficients.to(points)
+        return self.slope * (self.center + self.scale * values)

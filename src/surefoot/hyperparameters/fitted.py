@@ -11,7 +11,7 @@ from torch import Tensor
 
 from surefoot._internal.brief import brief
 from surefoot._internal.tensors import NO_INDICES
-from surefoot.hyperparameters.earlier import NO_TREND, Trend
+from surefoot.hyperparameters.earlier import NO_TREND, NoTrend, Trend
 from surefoot.hyperparameters.evidence import Hyperparameters
 from surefoot.hyperparameters.nuisance_effects import NO_EFFECTS, EstimatedEffects
 from surefoot.regression.draws import Path
@@ -87,7 +87,7 @@ class Fitted:
     rivals: Sequence[LocalOptimum] = ()
     others: Sequence[LocalOptimum] = ()
     part: Tensor = NO_INDICES
-    trend: Trend = NO_TREND
+    trend: Trend | NoTrend = NO_TREND
 
     __repr__ = brief
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 import torch
@@ -13,11 +14,12 @@ from torch import Tensor
 from surefoot import kernels
 from surefoot._internal import checks
 from surefoot._internal.effects import EFFECTS
+from surefoot._internal.linalg import cholesky
 from surefoot._internal.numbers import FEW_ENOUGH, NEW_SHARE
 from surefoot._internal.tensors import NO_INDICES
 from surefoot.estimators.student_t import cautious_weights
 from surefoot.hyperparameters.ascent import Ascent, distinct, with_bound
-from surefoot.hyperparameters.earlier import NO_TREND, NOTHING_EARLIER, Earlier, Trend
+from surefoot.hyperparameters.earlier import NO_TREND, NOTHING_EARLIER, Earlier, NoTrend, Trend
 from surefoot.hyperparameters.evidence import LENGTHSCALE_PRIORS, Evidence, Hyperparameters
 from surefoot.hyperparameters.fitted import Fitted, LocalOptimum
 from surefoot.hyperparameters.laplace import MOST_DIRECTIONS, SAMPLES, PosteriorMode
@@ -211,13 +213,25 @@ class HyperparameterFit:
         rule = replace(self, warped=False)
         return replace(rule._fit(without(trend, data)), trend=trend)
 
-    def _trend(self, data: TrainingData) -> Trend:
+    def _trend(self, data: TrainingData) -> Trend | NoTrend:
         """The multiple of the earlier function that the data support."""
         if not len(self.earlier.rewards) or len(data.rewards) < _LEAST_COMPARED:
             return NO_TREND
         few = data.at(_subset(len(data.rewards), FEW_ENOUGH))
         alone = replace(self, warped=False, other_kernels=(), effects=(), earlier=NOTHING_EARLIER)
-        return supported(self.earlier, few, alone._validated)
+        return supported(self._earlier_mean, few, alone._validated)
+
+    @cached_property
+    def _earlier_mean(self) -> Trend:
+        """The posterior mean of the earlier measurements."""
+        known = self.earlier
+        fitted = HyperparameterFit(effects=()).fit(known.data)
+        with torch.no_grad():
+            covariance = kernels.block(fitted.kernel, known.points, known.points)
+            root = cholesky(covariance + torch.diag(fitted.noise / fitted.weights))
+            y = ((known.rewards - fitted.center) / fitted.scale).unsqueeze(-1)
+            solved = torch.cholesky_solve(y, root)[:, 0]
+        return Trend(fitted.kernel, known.points, solved, fitted.center, fitted.scale)
 
     def _validated(self, data: TrainingData) -> Validated:
         """A fit, and how well it predicts rewards that are left out."""

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from surefoot._internal.numbers import LAST_DIGITS
-from surefoot.hyperparameters.earlier import NO_TREND, Earlier, Trend
+from surefoot.hyperparameters.earlier import NO_TREND, NoTrend, Trend
 from surefoot.hyperparameters.model_choice import STRONG_EVIDENCE
 from surefoot.hyperparameters.training_data import TrainingData
 
@@ -31,8 +31,8 @@ class Validated(NamedTuple):
 
 
 def supported(
-    earlier: Earlier, data: TrainingData, validated: Callable[[TrainingData], Validated]
-) -> Trend:
+    earlier: Trend, data: TrainingData, validated: Callable[[TrainingData], Validated]
+) -> Trend | NoTrend:
     """The multiple of an earlier function with which rewards are predicted clearly better.
 
     That is, each of them from the others, and all of them by evidence that is strong. Errors alone
@@ -40,14 +40,15 @@ def supported(
     are hardly related.
 
     Args:
-        earlier: The earlier measurements.
+        earlier: The earlier posterior mean.
         data: The observations.
         validated: Fits to observations without a trend.
     """
     with torch.no_grad():
-        means = earlier.mean(data.points).cpu()
+        means = earlier(data.points).cpu()
     slopes = {1.0, _slope(means, data.rewards)} - {0.0}
-    trends = [NO_TREND, *(Trend(slope, earlier) for slope in sorted(slopes))]
+    multiples = [replace(earlier, slope=slope) for slope in sorted(slopes)]
+    trends: list[Trend | NoTrend] = [NO_TREND, *multiples]
     found = [validated(without(trend, data)) for trend in trends]
     known = torch.stack([one.weights for one in found]).amin(0)
     squares = [float((known * one.errors.square()).sum()) for one in found]
@@ -56,7 +57,7 @@ def supported(
     return trends[best] if gain > STRONG_EVIDENCE else NO_TREND
 
 
-def without(trend: Trend, data: TrainingData) -> TrainingData:
+def without(trend: Trend | NoTrend, data: TrainingData) -> TrainingData:
     """Observations whose rewards are less a trend."""
     if trend.is_none:
         return data
