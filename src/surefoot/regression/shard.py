@@ -13,11 +13,10 @@ from surefoot._internal.numbers import ROWS_AT_ONCE
 from surefoot._internal.process_settings import with_own_settings
 from surefoot.regression.arm_posterior import ArmPosterior
 from surefoot.regression.embedding import Embedding
-from surefoot.regression.local_values import LocalValues
 from surefoot.regression.posterior import FeaturePosterior
 from surefoot.regression.ridge import RidgeFactor
 from surefoot.regression.room import Room
-from surefoot.regression.table import Table
+from surefoot.regression.table import LocalValues, Table
 from surefoot.regression.units import RewardUnits
 
 if TYPE_CHECKING:
