@@ -15,6 +15,7 @@ from surefoot import kernels
 from surefoot._internal.numbers import ROWS_AT_ONCE, TINY
 from surefoot.features.fourier import RandomFourier
 from surefoot.features.nystrom_embedding import NystromEmbedding
+from surefoot.kernels.parametric import SCALE_KERNELS
 from surefoot.regression.draws import Path
 from surefoot.spaces import Arms, Space
 from surefoot.types import InvalidInput
@@ -155,9 +156,8 @@ def _normals(number: int, generator: torch.Generator) -> Tensor:
 
 def _has_spectrum(kernel: Kernel) -> bool:
     """Whether `RandomFourier` knows the spectrum of a kernel of all coordinates."""
-    match kernels.to_recipe(kernel):
-        case ("squared_exponential" | "matern", *_):
-            return True
-        case ("scaled", ("squared_exponential" | "matern", *_), *_):
-            return True
-    return False
+    from gpytorch.kernels import MaternKernel, RBFKernel
+
+    base = kernel.base_kernel if type(kernel) in SCALE_KERNELS else kernel
+    known = type(base) in (RBFKernel, MaternKernel, kernels.GeneralMaternKernel)
+    return known and kernel.active_dims is None and base.active_dims is None
