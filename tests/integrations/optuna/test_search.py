@@ -74,3 +74,16 @@ def test_a_method_of_the_users_own_chooses_and_predicts():
     assert study.trials[-1].params == pytest.approx({"x": 0.0, "y": 0.0}, abs=1e-6)
     assert {*seen} == {2}
     assert sampler._tracker.optimizer.width == 7.0
+
+
+@pytest.mark.parametrize("more", [{}, {"guess": {"x": 0.2}}], ids=["alone", "with a guess"])
+def test_repeats_are_around_the_policy_that_is_there_without_them(more):
+    policies = []
+    for repeats in (1, 3):
+        sampler = SurefootSampler(sf.Problem(**more), seed=0, initial=2, repeats=repeats)
+        study = optuna.create_study(sampler=sampler)
+        study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=4)
+        policies.append(sampler._tracker.optimizer.policy)
+    alone, repeated = policies
+    assert repeated == sf.acquisition.Replication(alone.score, most=3)
+    assert alone.score != sf.acquisition.UpperConfidenceBound()

@@ -71,11 +71,10 @@ class SurefootSampler(BaseSampler):
             objectives as its `outcomes`, which a trial records in its user attribute `CONSTRAINTS`
             by name (those of `trial.set_constraint` need no declaration; an `Objective` is for a
             study with one direction); a random `environment` with its `risk`, or a `fidelity`; a
-            `guess` by names, which is measured first, and where the search begins without
-            `repeats`; a `prior`, an older study of a related system whose trials have the
-            parameters of this one; `safe`, by which no trial is sampled that may fail, from trials
-            that have finished outward; an `estimand`, see `StudyBelief.of_estimand`. It has no
-            `space`.
+            `guess` by names, which is measured first, and where the search begins; a `prior`, an
+            older study of a related system whose trials have the parameters of this one; `safe`,
+            by which no trial is sampled that may fail, from trials that have finished outward; an
+            `estimand`, see `StudyBelief.of_estimand`. It has no `space`.
         method: Function of a `Problem`, and of options of `surefoot.algorithms.robust` by name,
             that returns the `Method` by which trials are chosen and predicted; by default `robust`
             itself. With `dataclasses.replace(robust(problem, **options), policy=...)` a policy or

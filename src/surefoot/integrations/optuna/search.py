@@ -229,11 +229,12 @@ class Search:
         spread = math.inf if self.unstable is None else self.unstable
         method = (self.method or robust)(
             problem,
-            policy=Replication(most=self.repeats) if self.repeats > 1 else None,
             instability=Instability(math.log1p(spread) if self.log else spread, not self.log),
             initial=self.initial,
             effects=self.effects,
         )
+        if self.repeats > 1:
+            method = replace(method, policy=Replication(method.policy, most=self.repeats))
         optimizer = Optimizer(problem, method, seed=seed)
         for folder in self.fits:
             optimizer.keep_fits(FitFiles(folder))
