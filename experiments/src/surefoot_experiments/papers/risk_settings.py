@@ -27,14 +27,14 @@ from surefoot_experiments.problems.noise import Noise
 NOT_STATED = "not stated"
 SQUARED_EXPONENTIAL, MATERN = "squared exponential", "Matérn-5/2"
 NO_PRIOR, GAMMA_PRIOR = "none (maximum likelihood)", "Gamma(3, 6) of the lengthscales"
-_NU = {SQUARED_EXPONENTIAL: None, MATERN: 2.5}
+_KERNELS = {SQUARED_EXPONENTIAL: "squared_exponential", MATERN: "matern-5/2"}
 _PRIORS = {NO_PRIOR: "flat", GAMMA_PRIOR: "short"}
 
 
 def _fit(kernel: str, prior: str, every: int, estimator: Estimator) -> HyperparameterFit:
     """The fit of these settings, with Gaussian noise unless the estimator is robust."""
     dof = GAUSSIAN if isinstance(estimator, LeastSquares) else None
-    return HyperparameterFit(_NU[kernel], dof=dof, every=every, lengthscales=_PRIORS[prior])  # type: ignore[arg-type]
+    return HyperparameterFit(_KERNELS[kernel], dof=dof, every=every, lengthscales=_PRIORS[prior])  # type: ignore[arg-type]
 
 
 class Search(Protocol):
