@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 from scipy.optimize import minimize
@@ -83,7 +85,9 @@ def test_a_score_may_integrate_over_the_hyperparameters():
     """The lower end of the credible interval, as a column: the design that is surely best."""
 
     def surest(candidates: Candidates, generator: torch.Generator):
-        credible = candidates.of(Credible()(candidates.belief))
+        belief = candidates.belief
+        band = Credible()(belief.outcome, belief.band)
+        credible = candidates.of(replace(belief, band=band))
         return lambda x: credible.bounds(x).lower
 
     optimizer = robust_ucb(Box([0.0, 0.0], [1.0, 1.0]), policy=surest)

@@ -5,7 +5,7 @@ import torch
 
 import surefoot as sf
 from surefoot.spaces import Box
-from surefoot.spaces.every_point import every_point
+from surefoot.spaces.representatives import every_point
 from surefoot.types import InvalidInput
 
 SPACE = sf.parameters.Space(

@@ -203,7 +203,9 @@ def _best(candidates: Candidates, by: By, state: PolicyState) -> Location:
 
 def _judged(candidates: Candidates, by: By) -> Score:
     """The mean or the lower bound that is reported."""
-    judged = candidates.of(candidates.belief.reported.interval(candidates.belief))
+    belief = candidates.belief
+    band = belief.reported.interval(belief.outcome, belief.band)
+    judged = candidates.of(replace(belief, band=band))
     return lambda x: judged.bound(x, -judged.width if by == "lower" else 0.0)
 
 

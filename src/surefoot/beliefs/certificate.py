@@ -10,12 +10,12 @@ import torch
 from torch import Tensor
 
 from surefoot._internal import checks
-from surefoot.beliefs.gains import candidates
 from surefoot.beliefs.intervals import CONFIDENCE_BOUNDS
 from surefoot.beliefs.self_normalised import SelfNormalised
 from surefoot.risks import Mean
 from surefoot.spaces import Arms
 from surefoot.spaces.pending import PendingQueries
+from surefoot.spaces.representatives import filling
 from surefoot.types import Certificate
 
 if TYPE_CHECKING:
@@ -72,9 +72,9 @@ def certificate(belief: Belief, delta: float | None, design: Tensor | None) -> C
             x = space.points
         else:
             designs = belief.candidates.designs
-            filling = candidates(space, designs[:1], torch.Generator().manual_seed(0))
+            others = filling(space, designs[:1], torch.Generator().manual_seed(0))
             given = designs[:0] if design is None else design.unsqueeze(0)
-            x = torch.cat([filling.to(designs), designs, given.to(designs)])
+            x = torch.cat([others.to(designs), designs, given.to(designs)])
         ends = [one.candidates.risks(x)[1:] for one in proved]  # of each lengthscale
         lower = torch.stack([low for low, _ in ends]).amin(0)
         arm = int(lower.argmax()) if design is None else space.locate(design).arm

@@ -9,18 +9,15 @@ from torch import Tensor
 
 from surefoot._internal.numbers import TINY
 from surefoot._internal.process_settings import with_own_settings
-from surefoot.spaces import Arms
 from surefoot.spaces.listed_designs import Designs, located_designs
+from surefoot.spaces.representatives import filling
 from surefoot.types import InvalidInput
 
 if TYPE_CHECKING:
     from surefoot.beliefs.belief import Belief
-    from surefoot.spaces import Box
 
 _DRAWS = 1024  # functions drawn from the posterior
 _DRAWN = 384  # designs at which they are drawn
-_FILLING, _SURROUNDING = 2048, 512  # designs of which these are chosen
-_REACH = (0.1, 0.03, 0.01)  # of those that surround one, in the unit cube
 
 
 @with_own_settings
@@ -79,7 +76,7 @@ def largest(belief: Belief, over: Designs) -> Tensor:
     _check_no_environment(belief)
     over = located_designs(belief.space, [over], "over")
     generator = torch.Generator().manual_seed(0)
-    points = candidates(belief.space.design, over.cpu(), generator).to(over.device)
+    points = filling(belief.space.design, over.cpu(), generator).to(over.device)
     if not bool(belief.candidates.is_assured(over)):
         return torch.full((_DRAWS,), torch.inf, dtype=torch.float64)
     predictions = belief.predictions
@@ -97,16 +94,6 @@ def largest(belief: Belief, over: Designs) -> Tensor:
             return sign * (sign * largest).expm1()
         value = predictions.at_inputs(over)[0].abs().cpu()
     return (largest / value).nan_to_num(nan=0.0, posinf=torch.inf, neginf=-torch.inf)
-
-
-def candidates(space: Arms | Box, at: Tensor, generator: torch.Generator) -> Tensor:
-    """Designs (n, dx) that fill a space and surround one (1, dx); all arms."""
-    if isinstance(space, Arms):
-        return space.points.cpu()
-    filling = space.sample(_FILLING, generator)
-    reach = torch.tensor(_REACH, dtype=torch.float64).repeat_interleave(_SURROUNDING // 3)[:, None]
-    noise = torch.randn(len(reach), at.shape[1], dtype=torch.float64, generator=generator)
-    return torch.cat([filling.cpu(), space.snap(at + reach * noise * space.span).cpu()])
 
 
 def _check_no_environment(belief: Belief) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from surefoot._internal import checks
@@ -10,14 +10,19 @@ from surefoot.beliefs.band import Band
 from surefoot.types import InvalidInput
 
 if TYPE_CHECKING:
-    from surefoot.beliefs.belief import Belief
+    from surefoot.beliefs.outcome import OutcomeBelief
 
 
 class Interval(Protocol):
     """Rule for the ends of reported intervals."""
 
-    def __call__(self, belief: Belief) -> Belief:
-        """The belief whose bounds are the ends of the intervals."""
+    def __call__(self, outcome: OutcomeBelief, band: Band) -> Band:
+        """The band whose bounds are the ends of the intervals.
+
+        Args:
+            outcome: The belief of the outcome.
+            band: Its band by which the search goes.
+        """
         ...
 
 
@@ -32,9 +37,9 @@ class ConfidenceBounds:
         >>> interval = sf.acquisition.ConfidenceBounds()
     """
 
-    def __call__(self, belief: Belief) -> Belief:
-        """The belief itself."""
-        return belief
+    def __call__(self, outcome: OutcomeBelief, band: Band) -> Band:
+        """The band itself."""
+        return band
 
 
 @dataclass(frozen=True)
@@ -62,15 +67,13 @@ class Credible:
         if not 0.0 < checks.positive("level", self.level) < 1.0:
             raise InvalidInput(f"`level` is {self.level!r}, expected a number between 0 and 1.")
 
-    def __call__(self, belief: Belief) -> Belief:
-        """The belief whose bounds are the ends of the intervals."""
+    def __call__(self, outcome: OutcomeBelief, band: Band) -> Band:
+        """The band whose bounds are the ends of the intervals."""
         from scipy import special
 
-        uncertainty = belief.outcome.uncertainty
+        uncertainty = outcome.uncertainty
         width = float(special.stdtrit(uncertainty.degrees_of_freedom, 0.5 + 0.5 * self.level))
-        posterior, pulls = belief.band.posterior, belief.band.pulls
-        band = Band(posterior, width, uncertainty=uncertainty, pulls=pulls)
-        return replace(belief, band=band)
+        return Band(band.posterior, width, uncertainty=uncertainty, pulls=band.pulls)
 
 
 CONFIDENCE_BOUNDS = ConfidenceBounds()

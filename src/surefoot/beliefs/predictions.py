@@ -56,8 +56,8 @@ class Predictions:
     @cached_property
     def belief(self) -> Belief:
         """The belief whose bounds are the ends of reported intervals, failures aside."""
-        alone = replace(self.of, failures=NO_FAILURES, constraints=NO_CONSTRAINTS)
-        return self.of.reported.interval(alone)
+        band = self.of.reported.interval(self.of.outcome, self.of.band)
+        return replace(self.of, failures=NO_FAILURES, constraints=NO_CONSTRAINTS, band=band)
 
     @cached_property
     def scales(self) -> Scales:

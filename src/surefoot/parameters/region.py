@@ -13,8 +13,8 @@ from torch import Tensor
 from surefoot._internal.numbers import ROUNDING
 from surefoot.parameters.decimal_grid import floats_near
 from surefoot.parameters.parameter import Float, InvalidConstraint
-from surefoot.spaces.every_point import every_point
 from surefoot.spaces.regions import project
+from surefoot.spaces.representatives import every_point
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

@@ -26,7 +26,7 @@ from surefoot.integrations.optuna.search_space import ExhaustedSpace
 from surefoot.integrations.optuna.trial_reader import Place, Reading, TrialReader, key_of
 from surefoot.regression.transforms import Affine, Chain, Log
 from surefoot.spaces import Box, Joint
-from surefoot.spaces.every_point import every_point
+from surefoot.spaces.representatives import every_point
 from surefoot.types import InvalidInput, Query
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""All points of a small finite box."""
+"""Points that stand for all of a space."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ import math
 import torch
 from torch import Tensor
 
+from surefoot.spaces.arms import Arms
 from surefoot.spaces.box import Box
 from surefoot.spaces.regions import with_fixed
+
+_FILLING, _SURROUNDING = 2048, 512
+_REACH = (0.1, 0.03, 0.01)  # of those that surround one, in the unit cube
 
 
 def every_point(box: Box, most: int) -> Tensor | None:
@@ -33,3 +37,13 @@ def every_point(box: Box, most: int) -> Tensor | None:
         points[:, columns] = options[rows]
     points = box.active(points).unique(dim=0) if box.arcs else points
     return points[box.allows(points)]
+
+
+def filling(space: Arms | Box, at: Tensor, generator: torch.Generator) -> Tensor:
+    """Designs (n, dx) that fill a space and surround one (1, dx); all arms."""
+    if isinstance(space, Arms):
+        return space.points.cpu()
+    points = space.sample(_FILLING, generator)
+    reach = torch.tensor(_REACH, dtype=torch.float64).repeat_interleave(_SURROUNDING // 3)[:, None]
+    noise = torch.randn(len(reach), at.shape[1], dtype=torch.float64, generator=generator)
+    return torch.cat([points.cpu(), space.snap(at + reach * noise * space.span).cpu()])
