@@ -6,7 +6,7 @@ matrices gives. A kernel that is added to `FAMILIES` can be fitted, saved and se
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -68,19 +68,23 @@ class Family:
     values: Callable[[Tensor], Tensor]
     of_products: bool = True
 
-    def kernel(self, lengthscale: Tensor | Sequence[float]) -> Kernel:
+    def kernel(self, lengthscale: Tensor) -> Kernel:
         """GPyTorch's kernel with a lengthscale (1,), or one for each coordinate (d,)."""
-        scales = torch.as_tensor(lengthscale).reshape(-1)
-        several = len(scales) if len(scales) > 1 else None
-        kernel = self.kind(**self.settings, ard_num_dims=several).double()
-        kernel.lengthscale = scales
-        return kernel.requires_grad_(False)
+        return of_kind(self.kind, lengthscale, **self.settings)
 
     def is_of(self, kernel: Kernel) -> bool:
         """Whether a kernel is of this family, whatever its lengthscales are."""
         return type(kernel) is self.kind and all(
             getattr(kernel, name) == value for name, value in self.settings.items()
         )
+
+
+def of_kind(kind: type[Kernel], lengthscale: Tensor, **settings: float) -> Kernel:
+    """A kernel of a class of GPyTorch with a lengthscale (1,), or one for each coordinate (d,)."""
+    several = len(lengthscale) if len(lengthscale) > 1 else None
+    kernel = kind(**settings, ard_num_dims=several).double()
+    kernel.lengthscale = lengthscale
+    return kernel.requires_grad_(False)
 
 
 def family_of(kernel: Kernel) -> Family | None:

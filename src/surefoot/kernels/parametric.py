@@ -18,6 +18,7 @@ from gpytorch.kernels import (
 from torch import Tensor
 
 from surefoot._internal import checks
+from surefoot.kernels.families import of_kind
 from surefoot.kernels.general_matern import MAX_NU, GeneralMaternKernel
 from surefoot.types import InvalidInput
 
@@ -87,8 +88,7 @@ def squared_exponential(lengthscale: float | Sequence[float] | Tensor) -> Kernel
         tensor([[1.0000, 0.6065],
                 [0.6065, 1.0000]], dtype=torch.float64)
     """
-    scales = _lengthscales(lengthscale)
-    return _stationary(RBFKernel(ard_num_dims=_ard(scales)), scales)
+    return of_kind(RBFKernel, _lengthscales(lengthscale))
 
 
 def matern(nu: float, lengthscale: float | Sequence[float] | Tensor) -> Kernel:
@@ -125,9 +125,8 @@ def matern(nu: float, lengthscale: float | Sequence[float] | Tensor) -> Kernel:
             f"`nu` is {nu!r}, expected at most {MAX_NU:g}: pass `kernels.squared_exponential`, "
             "the limit for large `nu`."
         )
-    scales = _lengthscales(lengthscale)
-    family = MaternKernel if smoothness in (0.5, 1.5, 2.5) else GeneralMaternKernel
-    return _stationary(family(nu=smoothness, ard_num_dims=_ard(scales)), scales)
+    kind = MaternKernel if smoothness in (0.5, 1.5, 2.5) else GeneralMaternKernel
+    return of_kind(kind, _lengthscales(lengthscale), nu=smoothness)
 
 
 def linear() -> Kernel:
@@ -235,13 +234,3 @@ def _lengthscales(lengthscale: float | Sequence[float] | Tensor) -> Tensor:
     raise InvalidInput(
         f"`lengthscale` is {checks.shown(lengthscale)}, expected finite numbers above 0."
     )
-
-
-def _ard(scales: Tensor) -> int | None:
-    return len(scales) if len(scales) > 1 else None
-
-
-def _stationary(kernel: Kernel, scales: Tensor) -> Kernel:
-    kernel = kernel.double()
-    kernel.lengthscale = scales
-    return kernel.requires_grad_(False)
