@@ -43,8 +43,5 @@ def _part(value: Any) -> str:
     if len(text) <= _LONGEST:
         return text
     size = f" of {len(value)}" if isinstance(value, list | tuple | dict) else ""
-    return f"<{type(value).__name__}{size}>" if not is_dataclass(value) else _named(value)
-
-
-def _named(value: Any) -> str:
-    return f"{type(value).__name__}(...)"
+    kind = type(value).__name__
+    return f"{kind}(...)" if is_dataclass(value) else f"<{kind}{size}>"

@@ -78,11 +78,12 @@ class NoisyExpectedImprovement:
         feasible = candidates.feasible
         alone = posterior.of_rewards
         at = embedding(candidates.likely_sites)
-        normals = _normals(self.samples, embedding.dimension, generator)
+        size = self.samples, embedding.dimension
+        normals = torch.randn(size, dtype=torch.float64, generator=generator)
         theta = alone.sample_coefficients(normals.to(at.device))  # (s, m)
         best = (theta @ at.T).amax(-1)  # (s,)
-        size = posterior.coefficients.square().sum().clamp_min(_LEAST_SIZE)
-        floor = ROUNDING * float(size * at.square().sum(-1).max())  # of rounding
+        norm = posterior.coefficients.square().sum().clamp_min(_LEAST_SIZE)
+        floor = ROUNDING * float(norm * at.square().sum(-1).max())  # of rounding
 
         def score(points: Tensor) -> Tensor:
             features = embedding(points)
@@ -101,10 +102,6 @@ def _log_share_left(posterior: Posterior, alone: Posterior, points: Tensor) -> T
     """Logarithm of the share of the deviation that remains after the pending queries."""
     left = posterior.mean_and_deviation(points)[1]
     return (left / alone.mean_and_deviation(points)[1]).log()
-
-
-def _normals(number: int, dimension: int, generator: torch.Generator) -> Tensor:
-    return torch.randn(number, dimension, dtype=torch.float64, generator=generator)
 
 
 def _log_h(u: Tensor) -> Tensor:

@@ -123,7 +123,7 @@ class StudentT:
             part = _part(values, len(known), state.turn)
         else:
             weights = cautious_weights(values.value, known.to(values.value), values.mass)
-            part = _everything(values)
+            part = _Part(slice(None), slice(None), values.site)
         for _ in range(self.passes):
             update = _renewed(values, weights, dof, part)
             moved = float((update - weights).abs().max())
@@ -188,10 +188,6 @@ class _Part(NamedTuple):
     sites: Tensor | slice  # (p,), indices
     values: Tensor | slice  # (q,), indices
     place: Tensor  # (q,), the site of each value among the sites
-
-
-def _everything(values: WeightedValues) -> _Part:
-    return _Part(slice(None), slice(None), values.site)
 
 
 def _part(values: WeightedValues, known: int, turn: int) -> _Part:

@@ -80,7 +80,8 @@ class ProcessMixture:
         """Mean (n,) alone at points (n, d), which takes a small part of the time."""
         unit = self.frame.unit(points)
         told = self.processes[0].evidence.is_told(unit)  # where it costs no memory
-        means = [self._mean(part) for part in ([unit] if told else self._parts(unit))]
+        parts = [unit] if told else self._parts(unit)
+        means = [torch.cat([one.mean(part) for one in self.processes]).mean(0) for part in parts]
         return self.frame.level(points) + self.frame.scale * torch.cat(means).to(points)
 
     def mean_and_deviation(self, points: Tensor) -> tuple[Tensor, Tensor]:
@@ -137,9 +138,6 @@ class ProcessMixture:
     def given(self, unit: Tensor) -> list[Conditional]:
         """The values at points (p, d) on the unit cube, of each batch."""
         return [process.at(unit) for process in self.processes]
-
-    def _mean(self, unit: Tensor) -> Tensor:
-        return torch.cat([process.mean(unit) for process in self.processes]).mean(0)
 
     def _parts(self, points: Tensor) -> tuple[Tensor, ...]:
         """Points (p, d) in parts whose covariances are in the cache of a processor."""

@@ -104,7 +104,8 @@ class Shard:
         members: list[int],
     ) -> None:
         """The features of a map with one more; see `ArmTable.joined`."""
-        here = [arm - self._first for arm in members if self._has(arm)]
+        own = range(self._first, self._first + len(self._room.arms))
+        here = [arm - self._first for arm in members if arm in own]
         self._known[key] = self._get(before).joined(embedding, point, known, left, here)
 
     def values(self, key: int, table: int) -> None:
@@ -187,9 +188,6 @@ class Shard:
         posterior: ArmPosterior = self._get(key)
         arms, scores = posterior.top(width, number)
         return scores, arms + self._first
-
-    def _has(self, arm: int) -> bool:
-        return 0 <= arm - self._first < len(self._room.arms)
 
     def _get(self, key: int) -> Any:
         if key not in self._known:

@@ -256,7 +256,8 @@ class RobustGP(Model, GP, FantasizeMixin):
     @property
     def batch_shape(self) -> torch.Size:
         """Batch shape of what was conditioned on."""
-        return torch.broadcast_shapes(*[shape for one in self._further for shape in _batches(one)])
+        told = [part for one in self._further for part in (one.points, one.values)]
+        return torch.broadcast_shapes(*[part.shape[:-2] for part in told])
 
     def posterior(
         self,
@@ -577,7 +578,3 @@ def _standardised(noise: Tensor, fitted: Fitted, values: Tensor) -> Tensor:
     """Noise variances (...) of outcomes, in the units of their standardised values (...)."""
     chain = fitted.units.chain
     return noise * chain.log_slope(chain.inverse(values)).exp().square()
-
-
-def _batches(further: _Further) -> tuple[torch.Size, torch.Size]:
-    return further.points.shape[:-2], further.values.shape[:-2]

@@ -276,7 +276,10 @@ def outcome(
     elif isinstance(others, Missing):
         missing = others
     else:
-        readings = {name: _storable(one) for name, one in {VALUE: number, **others}.items()}
+        readings = {
+            name: replace(one, text=storable(one.text)[:LONGEST_REASON])
+            for name, one in {VALUE: number, **others}.items()
+        }
         who = storable(worker or "").strip()[:LONGEST_NAME]
         return Measurement(readings, seconds, environment, left_behind, who)
     reason = storable(missing.reason)[:LONGEST_REASON]
@@ -306,10 +309,6 @@ def valid(number: Quantity | Missing, what: str, blameless: bool) -> Quantity | 
             blameless=True,
         )
     return number
-
-
-def _storable(number: Quantity) -> Quantity:
-    return replace(number, text=storable(number.text)[:LONGEST_REASON])
 
 
 def positive(result: Measurement | Failure) -> Measurement | Failure:
