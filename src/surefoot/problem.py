@@ -123,7 +123,10 @@ class Problem:
         assume: What certificates rest on, see `Assumptions`; the search does not use it.
         environment: Names and distribution of what varies between the trials of a study, a
             `StudyEnvironment`; elsewhere the space is a `Joint`.
-        estimand: What `robust` reports of the measurements at a point, see `robust_ucb`.
+        estimand: What is reported of the measurements at a point. "location" is the value of the
+            function that the estimator fits, which is their mean for an unbiased one such as
+            `LeastSquares()`. "median" and "mean" are those of the measurements, estimated from the
+            residuals. Which point is recommended does not depend on it.
 
     Raises:
         InvalidInput: If something is none of these, or two do not go together (`CONFLICTS`).

@@ -133,7 +133,7 @@ CASES: dict[str, tuple[Call, st.SearchStrategy]] = {
         lambda v: acquisition.Reporting(interval=v),
         st.one_of(not_numbers, st.just(acquisition.Credible)),
     ),
-    "reporting-estimand": (lambda v: acquisition.Reporting(estimand=v), not_policies),
+    "problem-estimand": (lambda v: sf.Problem(estimand=v), not_policies),
     "optimizer-kernel": (
         lambda v: sf.Optimizer(BOX, sf.Method(v)),
         st.one_of(not_numbers.filter(lambda v: v is not None), st.just(HyperparameterFit)),

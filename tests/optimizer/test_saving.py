@@ -193,3 +193,11 @@ class Pair(NamedTuple):
 def test_named_tuples_of_a_part_are_not_taken_for_tuples() -> None:
     assert Encoder().encode((1.0, 2.0)) == {"tuple": [1.0, 2.0]}
     assert Encoder().encode(Pair(1.0, 2.0)) == OUTSIDE
+
+
+def test_what_is_reported_is_that_of_the_saved_problem(tmp_path: Path) -> None:
+    optimizer = robust_ucb(sf.Box([0.0], [1.0]), estimand="mean")
+    optimizer.tell_all([[0.1], [0.5], [0.9]], [0.0, 1.0, 0.5])
+    optimizer.save(tmp_path / "run")
+    loaded = sf.Optimizer.load(tmp_path / "run")
+    assert loaded.problem.estimand == loaded.recommend().estimand == "mean"

@@ -216,7 +216,7 @@ def robust(
             width=srinivas(scale=scale),
             policy=policy,
             plan=plan(0 if initial is None else initial),
-            reporting=Reporting(interval=Credible(), estimand=problem.estimand),
+            reporting=Reporting(interval=Credible()),
         )
     fit = _fit(space, problem.risk, effects)
     if problem.prior is not None:
@@ -234,7 +234,7 @@ def robust(
         width=srinivas(scale=scale),
         policy=policy,
         plan=plan(first, levels=levels),
-        reporting=Reporting("cross-validated", Credible(), problem.estimand),
+        reporting=Reporting("cross-validated", Credible()),
     )
 
 

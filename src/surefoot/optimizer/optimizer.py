@@ -626,7 +626,6 @@ class Optimizer:
         unstable: Tensor,
         pending: PendingQueries,
     ) -> Belief:
-        reporting = self.method.reporting
         return Belief(
             self.space,
             self.risk,
@@ -637,8 +636,8 @@ class Optimizer:
             FailureBelief(success, told.shared_failures, told.shared_conditions, unstable),
             told.outcomes.beliefs,
             Reported(
-                reporting.interval,
-                estimand_of(reporting.estimand, lambda: outcome.noise_sample),
+                self.method.reporting.interval,
+                estimand_of(self.problem.estimand, lambda: outcome.noise_sample),
                 assumed=self.problem.assume,
             ),
         )

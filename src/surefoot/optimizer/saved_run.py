@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 
 _OF_PROBLEM = ("risk", "outcomes", "assume")
+_NAMED = ("safe", "estimand")  # of a problem, as they are
 _STATE = ("_history", "_generator", "_pending", "_initial", "_initial_used", "_memory")
 
 
@@ -69,7 +70,11 @@ def save(path: Path, optimizer: Optimizer) -> None:
     values = {
         "space": encoder.encode(optimizer.space),
         "parts": {name: encoder.encode(part) for name, part in parts.items()},
-        "options": {"seed": optimizer.seed, "ridge": method.ridge, "safe": problem.safe},
+        "options": {
+            "seed": optimizer.seed,
+            "ridge": method.ridge,
+            **{name: getattr(problem, name) for name in _NAMED},
+        },
         "state": {name: encoder.encode(one) for name, one in state.items()},
     }
     device = optimizer.space.design.lower.device.type
@@ -157,7 +162,8 @@ class _SavedRun:
     def problem(self, device: torch.device) -> Problem:
         """What was optimised, on a device; where there were levels, the space has them."""
         known = {name: self.parts.get(name) for name in _OF_PROBLEM}
-        return Problem(self.space.to(device), safe=self.options["safe"], **known)  # type: ignore[arg-type]
+        known |= {name: self.options[name] for name in _NAMED}
+        return Problem(self.space.to(device), **known)  # type: ignore[arg-type]
 
     @property
     def method(self) -> Method:
