@@ -106,11 +106,12 @@ class Instability:
         sites = observations.sites[repeated]
         with torch.no_grad():
             elsewhere = 1.0 - correlation(kernel, sites, sites).clamp_max(1.0).cpu().numpy()
-        rates = [
-            (others @ outlying + 0.5) / (others @ numbers + 1.0)
-            for others in (1.0 - np.eye(len(repeated)), elsewhere)
-        ]
-        rate = np.minimum(*rates)
+        rate = np.minimum(
+            *(
+                (others @ outlying + 0.5) / (others @ numbers + 1.0)
+                for others in (1.0 - np.eye(len(repeated)), elsewhere)
+            )
+        )
         chance = special.bdtrc(outlying - 1, numbers.astype(int), rate)  # P(at least as many)
         return repeated[(numbers >= FEWEST) & (outlying > 0) & (chance <= _QUARTER)]
 

@@ -23,7 +23,8 @@ _SCREENED = 0.5  # nats by a score test, from which on an effect is fitted
 
 def with_other_kernels(evidence: Evidence, families: Sequence[Family]) -> list[Evidence]:
     """The evidence with other kernels."""
-    return [replace(evidence, family=one) for one in families if one is not evidence.family]
+    known = evidence.family.name
+    return [replace(evidence, family=one) for one in families if one.name != known]
 
 
 def with_best_kernel(

@@ -341,7 +341,10 @@ class TestBadInput:
         [
             ({"environment": FINITE}, "no `risk` came"),
             ({"risk": sf.VaR(0.1)}, "no `environment` came"),
-            ({"environment": FINITE.distribution, "risk": sf.VaR(0.1)}, "expected `StudyEnvironme"),
+            (
+                {"environment": FINITE.distribution, "risk": sf.VaR(0.1)},
+                "a `StudyEnvironment",
+            ),
             ({"environment": FINITE, "risk": 0.1}, "expected a risk such as `VaR"),
             (
                 {

@@ -43,6 +43,11 @@ if TYPE_CHECKING:
     from surefoot.integrations.optuna.tracker import Part, StudyTracker
     from surefoot.optimizer import Method
 
+_HINTS = {
+    "n_startup_trials": "what Optuna's samplers call so is `initial`",
+    "constraints_func": "call `trial.set_constraint` in the objective function",
+}
+_DOCS = "see its documentation"
 _FIXED = "fixed_params"  # the system attribute of `Study.enqueue_trial`
 
 
@@ -560,16 +565,9 @@ class SurefootSampler(BaseSampler):
 
 def _without(name: str) -> str:
     """What to say of an argument that there is not."""
-    known = [*inspect.signature(SurefootSampler).parameters][:-1]
-    others = {
-        "n_startup_trials": "what Optuna's samplers call so is `initial`",
-        "constraints_func": "call `trial.set_constraint` in the objective function",
-    }
-    if name in Problem.__dataclass_fields__:
-        hint = f"pass `problem=Problem({name}=...)`"
-    else:
-        hint = others.get(name, "see its documentation")
-    return f"got `{name}`, expected one of {', '.join(known)}: {hint}."
+    known = ", ".join([*inspect.signature(SurefootSampler).parameters][:-1])
+    hints = {name: f"pass `problem=Problem({name}=...)`" for name in Problem.__dataclass_fields__}
+    return f"got `{name}`, expected one of {known}: {(_HINTS | hints).get(name, _DOCS)}."
 
 
 def _given(trial: FrozenTrial) -> Mapping[str, Any]:

@@ -85,11 +85,7 @@ class Search:
         if environment is not None:
             from surefoot.integrations.optuna.environment import StudyEnvironment
 
-            if not isinstance(environment, StudyEnvironment):
-                raise InvalidInput(
-                    f"`environment` is {environment!r}, expected `StudyEnvironment(names, "
-                    "environment)`."
-                )
+            checks.instance("environment", environment, StudyEnvironment)
         if (environment is None) is not (risk is None):
             missing = "risk" if risk is None else "environment"
             raise InvalidInput(
