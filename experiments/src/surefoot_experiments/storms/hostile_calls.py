@@ -111,13 +111,18 @@ CALLS: dict[str, tuple[Callable[..., Any], Arguments]] = {
     "constant": (widths.constant, {"width": lambda: 1.0}),
     "srinivas": (widths.srinivas, {"delta": lambda: 0.1, "scale": lambda: 1.0}),
     "Plan": (acquisition.Plan, {"initial": lambda: 2, "repeat_until": lambda: 1.0}),
-    "Reporting": (
-        acquisition.Reporting,
-        {"by": lambda: "mean", "estimand": lambda: "location"},
-    ),
+    "Reporting": (acquisition.Reporting, {"by": lambda: "mean"}),
     "GivenHyperparameters": (
         hyperparameters.GivenHyperparameters,
         {"kernel": _kernel, "ridge": lambda: 1.0, "standardise": lambda: True},
+    ),
+    "HyperparameterFit": (
+        hyperparameters.HyperparameterFit,
+        {"kernel": lambda: "matern-5/2", "other_kernels": lambda: ["matern-1/2"]},
+    ),
+    "Fidelity": (
+        sf.Fidelity,
+        {"levels": lambda: [1.0, 2.0], "cost": lambda: [1.0, 2.0], "name": lambda: "seconds"},
     ),
     "NoisyExpectedImprovement": (
         acquisition.NoisyExpectedImprovement,
@@ -157,7 +162,13 @@ CALLS: dict[str, tuple[Callable[..., Any], Arguments]] = {
     ),
     "Problem": (
         sf.Problem,
-        {"space": _arms, "outcomes": dict, "risk": lambda: None, "safe": lambda: False},
+        {
+            "space": _arms,
+            "outcomes": dict,
+            "risk": lambda: None,
+            "safe": lambda: False,
+            "estimand": lambda: "location",
+        },
     ),
     "Method": (
         sf.Method,
