@@ -103,6 +103,8 @@ class Instability:
                 for group, median, limit in zip(replicates, medians, limits, strict=True)
             ]
         )
+        if not outlying.any():
+            return repeated[:0]
         sites = observations.sites[repeated]
         with torch.no_grad():
             elsewhere = 1.0 - correlation(kernel, sites, sites).clamp_max(1.0).cpu().numpy()

@@ -77,7 +77,6 @@ NOTHING_EARLIER = Earlier(NO_ROWS, NO_VALUES, NO_VALUES, NO_VALUES)
 class NoTrend:
     """No prior mean beside the constant."""
 
-    slope: ClassVar[float] = 0.0
     is_none: ClassVar[bool] = True
 
     def __call__(self, points: Tensor) -> Tensor:

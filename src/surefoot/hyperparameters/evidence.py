@@ -303,8 +303,7 @@ class Evidence:
         exponents = distances_of(self.family).exponents(scaled)
         np.minimum(exponents, FLOOR, out=exponents)
         _diagonal(exponents)[:] = FLOOR
-        found = self.family.formula(torch.from_numpy(exponents), model.variance)
-        values, slopes, bends = found
+        values, slopes, bends = self.family.formula(torch.from_numpy(exponents), model.variance)
         return Covariance(values.numpy(), slopes().numpy(), lambda: bends().numpy(), scaled)
 
     def covariance_of_rewards(self, model: Hyperparameters) -> Tensor:
