@@ -144,7 +144,7 @@ class StudyFigures:
         Raises:
             InvalidInput: If they are not two numeric parameters of the study.
         """
-        known = self.state.study_file.space.named.parameters
+        known = self.state.study_file.space.parameters
         numeric = [name for name, one in known.items() if not isinstance(one, Choice)]
         if x == y or not {x, y} <= {*numeric}:
             raise InvalidInput(f"got {x!r} and {y!r}, expected two of {', '.join(numeric)}.")

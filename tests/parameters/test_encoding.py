@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from surefoot.parameters import Choice, Float, Int, Space
+from surefoot.problem import Problem
 from surefoot.types import InvalidInput
 
 GRID = st.sampled_from([0.1, 0.25, 1.0])
@@ -133,7 +134,6 @@ def test_what_is_no_configuration_is_refused(params, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (({},), "`parameters` is {}, expected `Float`, `Int` and `Choice` by name"),
         (([Float(0, 1)],), "expected `Float`, `Int` and `Choice` by name"),
         (({"a": 1},), "expected `Float`, `Int` and `Choice` by name"),
         (({"a": Float(0, 1, when="b > 1")},), "`when` of 'a': got 'b > 1', where 'b' is no"),
@@ -144,3 +144,10 @@ def test_what_is_no_space_is_refused(arguments, message):
     with pytest.raises(InvalidInput) as refused:
         Space(*arguments)
     assert message in str(refused.value)
+
+
+def test_a_space_without_parameters_has_nothing_to_choose():
+    empty = Space({})
+    assert (empty.active({}), empty.is_complete({}), empty.limited_to(["a"])) == ([], True, empty)
+    with pytest.raises(InvalidInput, match="the space has no parameters"):
+        Problem(empty)

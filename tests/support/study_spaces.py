@@ -6,7 +6,7 @@ from typing import Any
 
 from optuna.distributions import BaseDistribution
 
-from surefoot.integrations.optuna.search_space import SearchSpace, parameter_of
+from surefoot.integrations.optuna.search_space import parameter_of
 from surefoot.parameters import Space
 
 
@@ -27,6 +27,6 @@ def space_of(
     return Space(found, require)
 
 
-def search_space_of(*args: Any, **tables: Any) -> SearchSpace:
-    """The same, as a study has them."""
-    return SearchSpace.of(space_of(*args, **tables))
+def conditions_of(space: Space) -> dict[str, str]:
+    """Conditions as they were written, by name of the parameter that is active under them."""
+    return {name: one.text for name, one in space.conditions.items()}

@@ -9,7 +9,7 @@ import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
 from support.study_doubles import Scripted, trials_of
-from support.study_spaces import search_space_of
+from support.study_spaces import space_of
 from surefoot._internal.user_warnings import warn
 from surefoot.integrations.optuna.search_space import ExhaustedSpace
 from surefoot.tune import open_study
@@ -29,7 +29,7 @@ from surefoot.tune.workers.worker_loop import tune
     ],
 )
 def test_configurations_are_counted(scales, number):
-    assert configurations(search_space_of(scales)) == number
+    assert configurations(space_of(scales)) == number
 
 
 @pytest.mark.slow

@@ -154,7 +154,7 @@ def test_commands_and_parameters_of_a_study_file_are_read_once(write_study, monk
         return lambda *given: made.update([what]) or function(*given)
 
     monkeypatch.setattr(CommandTemplate, "parse", counted("command", CommandTemplate.parse))
-    monkeypatch.setattr(contents, "SearchSpace", counted("space", contents.SearchSpace))
+    monkeypatch.setattr(contents, "Space", counted("space", contents.Space))
     study_file = StudyFile.load(path)
     with usable_objective(study_file, print) as (_, kept):
         create_study(study_file)

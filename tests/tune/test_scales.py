@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from optuna.distributions import FloatDistribution
 
 from support.study_doubles import Scripted, all_of, measurement, trials_of
-from surefoot.integrations.optuna.encoding import Encoding
+from surefoot.parameters import Float, Space
 from surefoot.tune import StudyFile, StudyFileError, import_table
 from surefoot.tune.comparison.named_settings import named_setting
 from surefoot.tune.measuring.measurement import Failure, Measurement
@@ -81,8 +80,7 @@ def test_a_step_restricts_what_is_measured_and_named(write_study):
 
 
 def test_values_on_a_grid_of_decimal_fractions_are_written_short():
-    encoding = Encoding.of({"x": FloatDistribution(0.0, 1.0, step=0.1)})
-    assert encoding is not None
+    encoding = Space({"x": Float(0.0, 1.0, step=0.1)}).encoding
     values = [encoding.decode(torch.tensor([unit]).double())["x"] for unit in (0.3, 0.6, 0.7)]
     assert values == [0.3, 0.6, 0.7]
 

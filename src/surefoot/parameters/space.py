@@ -131,9 +131,11 @@ class Space:
 
     @cached_property
     def encoding(self) -> Encoding:
-        """Encoding of configurations as points."""
+        """Encoding of configurations as points, of a space with parameters."""
         from surefoot.parameters.encoding import Encoding
 
+        if not self.parameters:
+            raise InvalidInput("the space has no parameters, expected `Float`, `Int` or `Choice`.")
         return Encoding(self)
 
     @cached_property
@@ -210,8 +212,52 @@ class Space:
         Raises:
             InvalidInput: If a value is missing, or is none of its parameter.
         """
-        known = self.checked(params)
-        return self.encoding.violated(known) if self.constraints else ()
+        return self.violated_by(self.checked(params))
+
+    def violated_by(self, params: Mapping[str, Any]) -> tuple[str, ...]:
+        """Constraints that values do not satisfy, which are not checked first; see `violated`.
+
+        Args:
+            params: Values by parameter name, of all parameters that are active.
+
+        Returns:
+            The constraints.
+        """
+        return self.encoding.violated(self.restricted(params)) if self.constraints else ()
+
+    def is_complete(self, params: Mapping[str, Any]) -> bool:
+        """Whether values are those of a whole configuration, which satisfies the constraints.
+
+        Args:
+            params: Values by parameter name.
+
+        Returns:
+            The truth; values of other names do not count.
+        """
+        known = self.parameters
+        right = {n: v for n, v in params.items() if n not in known or known[n].contains(v)}
+        return all(name in right for name in self.active(right)) and not self.violated_by(right)
+
+    def limited_to(self, names: Collection[str]) -> Space:
+        """The space of some of its parameters, without those under conditions on others.
+
+        Args:
+            names: Their names.
+
+        Returns:
+            The space, without constraints that read other parameters.
+        """
+        kept: set[str] = set()
+        for name in self.order:
+            parents = self.conditions[name].names if name in self.conditions else ()
+            if name in names and all(one in kept for one in parents):
+                kept.add(name)
+        rules = self.encoding.rules if self.constraints else ()
+        each = zip(self.constraints, rules, strict=True)
+        return Space(
+            {name: one for name, one in self.parameters.items() if name in kept},
+            [written for written, rule in each if {*rule.names} <= kept],
+        )
 
     def parameter(self, name: str) -> Parameter:
         """A parameter.
@@ -269,7 +315,6 @@ class Space:
         given = self.parameters
         if (
             not isinstance(given, Mapping)
-            or not given
             or not all(isinstance(name, str) for name in given)
             or not all(isinstance(one, Float | Int | Choice) for one in given.values())
         ):

@@ -10,11 +10,10 @@ import torch
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import Trial
 
-from support.study_spaces import search_space_of
+from support.study_spaces import space_of
 from surefoot.integrations.optuna import SurefootSampler
-from surefoot.integrations.optuna.encoding import Encoding
 
-SPACE = search_space_of(
+SPACE = space_of(
     {
         "depth": FloatDistribution(0.0, 1.0),
         "journal": CategoricalDistribution(["OFF", "WAL"]),
@@ -29,7 +28,7 @@ SPACE = search_space_of(
     },
     special={"checkpoint": [0]},
 )
-ENCODING = Encoding.of(SPACE)
+ENCODING = SPACE.encoding
 
 
 @pytest.mark.slow
@@ -53,7 +52,7 @@ def test_values_of_inactive_parameters_do_not_count_and_missing_active_ones_do()
 
 
 def test_an_inner_special_value_is_no_value_of_the_scale():
-    encoding = Encoding.of(search_space_of({"n": IntDistribution(0, 4)}, special={"n": [2]}))
+    encoding = space_of({"n": IntDistribution(0, 4)}, special={"n": [2]}).encoding
     box = encoding.box
     drawn = [encoding.decode(p)["n"] for p in box.sample(128, torch.Generator().manual_seed(0))]
     assert set(drawn) == {0, 1, 2, 3, 4}
@@ -76,7 +75,7 @@ def _study(seed: int, space, objective, rounds: int) -> dict:
 
 @pytest.mark.long
 def test_an_optimum_on_a_branch_is_found():
-    space = search_space_of(
+    space = space_of(
         {
             "journal": CategoricalDistribution(["OFF", "DELETE", "WAL"]),
             "checkpoint": FloatDistribution(0.0, 1.0),
@@ -98,9 +97,7 @@ def test_an_optimum_on_a_branch_is_found():
 @pytest.mark.long
 @pytest.mark.parametrize("value_of_off", [-1.0, 2.0])
 def test_a_special_value_is_found_if_it_is_best_and_left_if_it_is_worst(value_of_off):
-    space = search_space_of(
-        {"cache": FloatDistribution(1.0, 100.0, log=True)}, special={"cache": [0]}
-    )
+    space = space_of({"cache": FloatDistribution(1.0, 100.0, log=True)}, special={"cache": [0]})
 
     def objective(trial: Trial) -> float:
         cache = trial.suggest_float("cache", 0.0, 100.0)
@@ -114,8 +111,8 @@ def test_a_special_value_is_found_if_it_is_best_and_left_if_it_is_worst(value_of
 @pytest.mark.parametrize("special", [0.0, 0.5, 1.0])
 def test_a_special_value_on_the_scale_of_a_float_is_apart_from_it(special: float):
     """The search must not take it for the end of the scale, which it would measure for ever."""
-    space = search_space_of({"c": FloatDistribution(0.0, 1.0)}, special={"c": [special]})
-    encoding = Encoding.of(space)
+    space = space_of({"c": FloatDistribution(0.0, 1.0)}, special={"c": [special]})
+    encoding = space.encoding
     numbers = torch.tensor([special, 0.25], dtype=torch.float64)
     points = encoding.box.arcs[0].at(numbers)
 
@@ -138,11 +135,11 @@ def test_a_special_value_on_the_scale_of_a_float_is_apart_from_it(special: float
 
 @pytest.mark.parametrize("condition", ["x == 0.3", "x > 0.6", "x <= 0.3", "x in [0.3, 0.7]"])
 def test_conditions_on_a_float_with_a_step_are_those_of_its_decoded_values(condition: str):
-    space = search_space_of(
+    space = space_of(
         {"x": FloatDistribution(0.0, 1.0, step=0.1), "y": FloatDistribution(0.25, 1.0)},
         when={"y": condition},
     )
-    encoding = Encoding.of(space)
+    encoding = space.encoding
     columns = encoding.parameters["y"].columns
     for point in encoding.box.sample(256, torch.Generator().manual_seed(0)):
         active = bool((point[columns] != 0.0).any())  # to the model
@@ -159,7 +156,7 @@ def test_a_category_of_one_choice_is_left_out():
 
 
 def test_a_limited_space_leaves_out_what_depends_on_other_parameters():
-    space = search_space_of(
+    space = space_of(
         {
             "mode": CategoricalDistribution(["a", "b"]),
             "size": IntDistribution(1, 9),
@@ -171,6 +168,6 @@ def test_a_limited_space_leaves_out_what_depends_on_other_parameters():
         ordered=["pages"],
     )
     assert space.limited_to(["mode", "size", "share", "pages"]) == space
-    assert list(space.limited_to(["size", "share", "pages"]).names) == ["pages"]
-    assert list(space.limited_to(["mode", "share"]).names) == ["mode"]
+    assert list(space.limited_to(["size", "share", "pages"]).parameters) == ["pages"]
+    assert list(space.limited_to(["mode", "share"]).parameters) == ["mode"]
     assert space.limited_to(["mode", "size"]).parameters["size"].special == (0,)

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
-from support.study_spaces import search_space_of
+from support.study_spaces import conditions_of, space_of
+from surefoot.integrations.optuna import distributions
 from surefoot.parameters.conditions import Condition
 from surefoot.types import InvalidInput
 
@@ -124,7 +125,7 @@ SCALES = {
 )
 def test_a_condition_that_does_not_fit_its_parameters_is_refused(when, message):
     with pytest.raises(InvalidInput, match=message):
-        search_space_of(SCALES, when={"share": when})
+        space_of(SCALES, when={"share": when})
 
 
 @pytest.mark.parametrize(
@@ -146,7 +147,7 @@ def test_a_condition_that_does_not_fit_its_parameters_is_refused(when, message):
 )
 def test_a_condition_that_cannot_hold_is_refused(when, name, message):
     with pytest.raises(InvalidInput, match=f"`when` of '{name}': got .*{message}"):
-        search_space_of(SCALES, when=when)
+        space_of(SCALES, when=when)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +164,7 @@ def test_a_condition_that_cannot_hold_is_refused(when, name, message):
     ],
 )
 def test_a_condition_that_seldom_holds_is_kept(when):
-    assert search_space_of(SCALES, when=when, special={"size": [-1]}).when == when
+    assert conditions_of(space_of(SCALES, when=when, special={"size": [-1]})) == when
 
 
 @pytest.mark.slow
@@ -180,17 +181,17 @@ def test_a_condition_is_refused_where_no_value_fulfils_it(data):
     holds = any(all(OPERATORS[sign](one, other) for sign, other in parts) for one in values)
     text = " and ".join(f"size {sign} {other}" for sign, other in parts)
     with nullcontext() if holds else pytest.raises(InvalidInput, match="holds for no size"):
-        search_space_of({**SCALES, "size": scale}, when={"share": text})
+        space_of({**SCALES, "size": scale}, when={"share": text})
 
 
 def test_a_range_too_wide_for_float64_is_refused():
     with pytest.raises(InvalidInput, match=r"`high` of 'share'.*too far from high"):
-        search_space_of({**SCALES, "share": FloatDistribution(-1e308, 1e308)})
+        space_of({**SCALES, "share": FloatDistribution(-1e308, 1e308)})
 
 
 def test_a_condition_on_the_last_value_of_a_grid_can_hold():
     grid = FloatDistribution(-31.1, -0.3, step=0.7)
-    space = search_space_of({**SCALES, "grid": grid}, when={"share": "grid == -0.3"})
+    space = space_of({**SCALES, "grid": grid}, when={"share": "grid == -0.3"})
     assert "share" in space.active({"grid": -0.3})
 
 
@@ -204,7 +205,7 @@ def test_a_condition_on_the_last_value_of_a_grid_can_hold():
 )
 def test_a_range_of_no_width_in_float64_is_refused(narrow):
     with pytest.raises(InvalidInput, match=r"`high` of 'share'.*the same in float64"):
-        search_space_of({**SCALES, "share": narrow})
+        space_of({**SCALES, "share": narrow})
 
 
 @pytest.mark.parametrize(
@@ -219,21 +220,21 @@ def test_a_range_of_no_width_in_float64_is_refused(narrow):
 )
 def test_what_a_trial_suggests_is_refused_by_the_names_that_it_has_there(distribution, field):
     with pytest.raises(InvalidInput, match=rf"^`{field}` of 'share': "):
-        search_space_of({**SCALES, "share": distribution})
+        space_of({**SCALES, "share": distribution})
 
 
 def test_a_cycle_is_refused_with_its_parameters():
     with pytest.raises(InvalidInput, match=r"mode -> size -> mode|size -> mode -> size"):
-        search_space_of(SCALES, when={"size": "mode == 'a'", "mode": "size > 2"})
+        space_of(SCALES, when={"size": "mode == 'a'", "mode": "size > 2"})
 
 
 @pytest.mark.parametrize("values", [0, "ab", [1, 1], [1.5], [True], [None], [float("nan")]])
 def test_special_values_are_different_numbers_of_their_kind(values):
     with pytest.raises(InvalidInput, match="a list of different whole numbers"):
-        search_space_of(SCALES, special={"size": values})
+        space_of(SCALES, special={"size": values})
 
 
 def test_a_special_value_is_taken_out_of_an_integer_scale():
-    space = search_space_of(SCALES, special={"size": [1, 9, -1]})
+    space = space_of(SCALES, special={"size": [1, 9, -1]})
     assert (space.parameters["size"].scale.low, space.parameters["size"].scale.high) == (2, 8)
-    assert space.distributions["size"] == IntDistribution(-1, 9)
+    assert distributions(space)["size"] == IntDistribution(-1, 9)

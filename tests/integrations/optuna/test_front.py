@@ -14,7 +14,7 @@ from optuna.samplers import RandomSampler
 from optuna.trial import Trial, TrialState, create_trial
 
 import surefoot as sf
-from support.study_spaces import search_space_of
+from support.study_spaces import space_of
 from surefoot.integrations.optuna import (
     STANDARD_ERROR,
     STANDARD_ERRORS,
@@ -237,7 +237,7 @@ def test_constraints_are_obeyed() -> None:
 
 @pytest.mark.slow
 def test_rules_of_the_search_space_are_obeyed() -> None:
-    sampler = SurefootSampler(search_space=search_space_of(LINE, require=["x <= 0.6"]))
+    sampler = SurefootSampler(search_space=space_of(LINE, require=["x <= 0.6"]))
     front = belief(noisy({}, 12), sampler).front()
     assert max(one.params["x"] for one in front) <= 0.6
     with pytest.raises(sf.NotReady, match="satisfies the rules of the `sampler`"):
@@ -258,7 +258,7 @@ def branching(trial: Trial) -> tuple[float, float]:
 def test_conditional_parameters(declared: bool) -> None:
     study = study_of([])
     study.optimize(branching, n_trials=24)
-    space = search_space_of(SPACE, when={"x": "kind == 'on'"})
+    space = space_of(SPACE, when={"x": "kind == 'on'"})
     front = belief(study, SurefootSampler(search_space=space) if declared else None).front()
     off = next(one for one in front if one.params == {"kind": "off"})
     assert off.values["cost"] == pytest.approx(0.0, abs=0.05)

@@ -13,6 +13,7 @@ from optuna.distributions import (
 )
 from optuna.trial import FrozenTrial, Trial, create_trial
 
+from support.study_spaces import conditions_of
 from surefoot.integrations.optuna import SurefootSampler
 from surefoot.integrations.optuna.common_space import NO_TRIALS
 from surefoot.integrations.optuna.tracker import StudyTracker
@@ -63,7 +64,7 @@ def trial_of(**params: Any) -> FrozenTrial:
 )
 def test_a_condition_is_the_choice_or_integer_that_decides(rows, when):
     space = NO_TRIALS.after([trial_of(**params) for params in rows]).space
-    assert space.when == when
+    assert conditions_of(space) == when
     for params in rows:
         assert {*space.active(params)} == {*params}
 
@@ -82,8 +83,8 @@ def test_a_condition_is_the_choice_or_integer_that_decides(rows, when):
 )
 def test_what_nothing_explains_is_left_to_the_branches(rows):
     space = NO_TRIALS.after([trial_of(**params) for params in rows]).space
-    assert not space.when
-    assert {*space.names} == set.intersection(*({*params} for params in rows))
+    assert not space.conditions
+    assert {*space.parameters} == set.intersection(*({*params} for params in rows))
 
 
 def test_trials_that_ended_early_explain_nothing():
@@ -93,7 +94,7 @@ def test_trials_that_ended_early_explain_nothing():
         params={"model": "svm"},
         distributions={"model": SPACE["model"]},
     )
-    assert NO_TRIALS.after([*trials, failed]).space.when == {"c": "model == 'svm'"}
+    assert conditions_of(NO_TRIALS.after([*trials, failed]).space) == {"c": "model == 'svm'"}
 
 
 @pytest.mark.slow
@@ -114,7 +115,10 @@ def test_a_condition_that_turns_out_to_be_narrower_leaves_no_trial_out():
         study.add_trial(trial_of(model="svm", kernel="linear"))
     tracker = measured(study, sampler)
     assert (before, len(tracker.numbers)) == (len(rows), len(rows) + 3)
-    assert tracker.encoding.space.when == {"kernel": "model == 'svm'", "c": "kernel == 'rbf'"}
+    assert conditions_of(tracker.encoding.space) == {
+        "kernel": "model == 'svm'",
+        "c": "kernel == 'rbf'",
+    }
 
 
 def measured(study: optuna.Study, sampler: SurefootSampler) -> StudyTracker:

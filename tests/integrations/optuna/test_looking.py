@@ -9,7 +9,7 @@ from optuna.trial import FixedTrial, Trial, create_trial
 
 import surefoot as sf
 from surefoot.integrations.optuna import SurefootSampler
-from surefoot.integrations.optuna.encoding import Encoding
+from surefoot.parameters.encoding import Encoding
 
 LINE = {"x": FloatDistribution(0.0, 1.0)}
 

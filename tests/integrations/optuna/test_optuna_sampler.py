@@ -186,7 +186,7 @@ class TestRuns:
 class TestModel:
     @pytest.mark.slow
     def test_each_trial_is_read_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from surefoot.integrations.optuna.encoding import Encoding
+        from surefoot.parameters.encoding import Encoding
 
         encoded: list[object] = []
         encode = Encoding.encode

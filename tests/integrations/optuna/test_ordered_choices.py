@@ -9,10 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from optuna.distributions import CategoricalDistribution, FloatDistribution
 
-from support.study_spaces import search_space_of
+from support.study_spaces import space_of
 from surefoot import InvalidInput
 from surefoot.integrations.optuna import SurefootSampler
-from surefoot.integrations.optuna.encoding import Encoding
 from surefoot.tune.definition.study_file import StudyFile, StudyFileError
 
 SIZES = [512, 1024, 4096, 16384, 65536]
@@ -33,7 +32,7 @@ def test_every_choice_comes_back(numbers, conditional):
     choices = sorted(numbers)
     scales = {"on": CategoricalDistribution([False, True]), "n": CategoricalDistribution(choices)}
     when = {"n": "on == true"} if conditional else {}
-    encoding = Encoding.of(search_space_of(scales, when, ordered=["n"]))
+    encoding = space_of(scales, when, ordered=["n"]).encoding
     for choice in choices:
         params = {"on": True, "n": choice}
         found = encoding.decode(encoding.encode(params))
@@ -42,7 +41,7 @@ def test_every_choice_comes_back(numbers, conditional):
 
 
 def test_neighbours_are_at_the_same_distance():
-    encoding = Encoding.of(search_space_of({"n": CategoricalDistribution(SIZES)}, ordered=["n"]))
+    encoding = space_of({"n": CategoricalDistribution(SIZES)}, ordered=["n"]).encoding
     positions = [float(encoding.encode({"n": size})) for size in SIZES]
     assert positions == pytest.approx([0.0, 0.25, 0.5, 0.75, 1.0])
     drawn = encoding.box.sample(64, torch.Generator().manual_seed(0))
@@ -52,7 +51,7 @@ def test_neighbours_are_at_the_same_distance():
 
 def test_a_condition_compares_the_numbers():
     scales = {"n": CategoricalDistribution(SIZES), "x": FloatDistribution(0.0, 1.0)}
-    encoding = Encoding.of(search_space_of(scales, {"x": "n >= 4096"}, ordered=["n"]))
+    encoding = space_of(scales, {"x": "n >= 4096"}, ordered=["n"]).encoding
     points = encoding.box.sample(128, torch.Generator().manual_seed(0))
     for params in map(encoding.decode, points):
         assert ("x" in params) == (params["n"] >= 4096)
@@ -65,7 +64,7 @@ def test_a_condition_compares_the_numbers():
 def test_what_is_known_of_neighbours_is_known_of_a_choice(ordered, low, high):
     """Of a line, the choice between measured ones is between them, or like the mean of all."""
     scales = {"n": CategoricalDistribution([2**power for power in range(9)])}
-    sampler = SurefootSampler(seed=0, search_space=search_space_of(scales, ordered=ordered))
+    sampler = SurefootSampler(seed=0, search_space=space_of(scales, ordered=ordered))
     study = optuna.create_study(sampler=sampler)
     for number, power in enumerate((0, 1, 2, 3, 4, 5, 7, 8, 0, 3, 5, 8)):
         value = 1.0 + power + 0.01 * (-1) ** number
@@ -84,7 +83,7 @@ def test_what_is_known_of_neighbours_is_known_of_a_choice(ordered, low, high):
 )
 def test_other_parameters_have_no_order(scales, ordered, message):
     with pytest.raises(InvalidInput) as refused:
-        search_space_of(scales, ordered=ordered)
+        space_of(scales, ordered=ordered)
     assert message in str(refused.value)
 
 

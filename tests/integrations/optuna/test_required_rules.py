@@ -9,7 +9,7 @@ import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import TrialState
 
-from support.study_spaces import search_space_of
+from support.study_spaces import space_of
 from surefoot.integrations.optuna import SurefootSampler
 from surefoot.types import InvalidInput
 
@@ -29,14 +29,12 @@ def _objective(trial: optuna.Trial) -> float:
 
 
 def _study(**settings) -> optuna.Study:
-    sampler = SurefootSampler(
-        seed=0, search_space=search_space_of(SCALES, require=RULES), **settings
-    )
+    sampler = SurefootSampler(seed=0, search_space=space_of(SCALES, require=RULES), **settings)
     return optuna.create_study(sampler=sampler, direction="maximize")
 
 
 def _violated(params) -> tuple[str, ...]:
-    return search_space_of(SCALES, require=RULES).violated(params)
+    return space_of(SCALES, require=RULES).violated(params)
 
 
 @pytest.mark.long
@@ -78,5 +76,5 @@ def test_a_sampler_with_rules_is_pickled():
 
 
 def test_a_rule_on_fixed_parameters_is_left_out():
-    space = search_space_of(SCALES, require=RULES)
-    assert list(space.limited_to(["a", "b"]).require) == RULES[:1]
+    space = space_of(SCALES, require=RULES)
+    assert list(space.limited_to(["a", "b"]).constraints) == RULES[:1]

@@ -9,7 +9,7 @@ from optuna.distributions import FloatDistribution
 from optuna.trial import TrialState, create_trial
 from typer.testing import CliRunner
 
-from support.study_spaces import search_space_of
+from support.study_spaces import space_of
 from surefoot.cli import app
 from surefoot.tune import StudyFile
 from surefoot.tune.plain_text import without_passwords
@@ -151,7 +151,7 @@ def test_stepped_slices_stay_on_their_steps():
             return (np.zeros(len(settings)),) * 3
 
     belief = Belief()
-    space = search_space_of({"x": FloatDistribution(0.0, 1.0, step=0.25)})
+    space = space_of({"x": FloatDistribution(0.0, 1.0, step=0.25)})
     slices(belief, {"x": 0.5}, space, {})
     assert sorted(set(belief.asked)) == [0.0, 0.25, 0.5, 0.75, 1.0]
 

@@ -17,7 +17,8 @@ from optuna.distributions import (
 from optuna.trial import FrozenTrial, TrialState
 
 from surefoot._internal.numbers import ROUNDING
-from surefoot.integrations.optuna.search_space import SearchSpace
+from surefoot.integrations.optuna.search_space import distributions, space_of
+from surefoot.parameters import Space
 from surefoot.types import InvalidInput
 
 
@@ -129,7 +130,7 @@ class CommonSpace:
         complete: The complete trials that it was found from.
     """
 
-    space: SearchSpace
+    space: Space
     ranges: Ranges
     complete: Sequence[FrozenTrial] = ()
 
@@ -137,9 +138,9 @@ class CommonSpace:
         return {**self.__dict__, "complete": ()}  # a copy would find other trials
 
     @classmethod
-    def declared(cls, space: SearchSpace) -> CommonSpace:
+    def declared(cls, space: Space) -> CommonSpace:
         """A space that was declared."""
-        return cls(space, space.distributions)
+        return cls(space, distributions(space))
 
     def after(self, trials: Sequence[FrozenTrial]) -> CommonSpace:
         """The varying parameters of complete trials, by name; this space if they are the same.
@@ -156,14 +157,14 @@ class CommonSpace:
         complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
         same = 0 < len(complete) == len(self.complete) and all(map(is_, complete, self.complete))
         space = self.space if same else _space(complete, self.space)
-        ranges: dict[str, BaseDistribution] = {}
+        ranges, known = dict[str, BaseDistribution](), distributions(space)
         for trial in reversed(trials):
-            if len(ranges) == len(space.names):
+            if len(ranges) == len(known):
                 break
             for name, one in trial.distributions.items():
-                if type(one) is type(space.distributions.get(name)):
+                if type(one) is type(known.get(name)):
                     ranges.setdefault(name, one)
-        return CommonSpace(space, {name: ranges[name] for name in space.names}, complete)
+        return CommonSpace(space, {name: ranges[name] for name in known}, complete)
 
     @property
     def not_in_common(self) -> str:
@@ -179,13 +180,13 @@ class CommonSpace:
 
     def limited_to(self, names: Sequence[str]) -> CommonSpace:
         """The space of some of its parameters."""
-        if {*names} >= {*self.space.names}:
+        if {*names} >= {*self.space.parameters}:
             return self
         space = self.space.limited_to(names)
-        return CommonSpace(space, {name: self.ranges[name] for name in space.names})
+        return CommonSpace(space, {name: self.ranges[name] for name in space.parameters})
 
 
-NO_TRIALS = CommonSpace(SearchSpace(), {})
+NO_TRIALS = CommonSpace(Space({}), {})
 """The space of a study without trials."""
 
 
@@ -215,7 +216,7 @@ def _of_some(
     return found
 
 
-def _space(complete: Sequence[FrozenTrial], before: SearchSpace) -> SearchSpace:
+def _space(complete: Sequence[FrozenTrial], before: Space) -> Space:
     """The space of trials, that of before if it is the same; without conditions to be left out."""
     widest = dict(complete[-1].distributions) if complete else {}
     for trial in complete:
@@ -225,12 +226,11 @@ def _space(complete: Sequence[FrozenTrial], before: SearchSpace) -> SearchSpace:
     when = (inferred_conditions(complete, widest, partly) or {}) if partly else {}
     widest |= partly if when else {}
     scales = {name: widest[name] for name in sorted(widest) if not widest[name].single()}
-    if (before.distributions, before.when) == (scales, when):
-        return before
     try:
-        return SearchSpace.of(scales, when)
+        space = space_of(scales, when)
     except InvalidInput:
-        return SearchSpace.of({name: one for name, one in scales.items() if name not in when})
+        space = space_of({name: one for name, one in scales.items() if name not in when})
+    return before if before == space else space
 
 
 def _widened(

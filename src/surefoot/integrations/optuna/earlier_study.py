@@ -18,7 +18,7 @@ from surefoot.types import OBJECTIVE, InvalidInput, Measurement
 
 if TYPE_CHECKING:
     from surefoot.beliefs import Belief
-    from surefoot.integrations.optuna.encoding import Encoding
+    from surefoot.parameters.encoding import Encoding
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class OlderStudy:
         """Refuse a study of which a new one learns nothing; see `belief`."""
         number = len([*islice(self.measured(encoding, direction, log), LEAST)])
         if number < LEAST:
-            names = ", ".join(encoding.distributions)
+            names = ", ".join(encoding.space.parameters)
             raise InvalidInput(
                 f"`prior`, the study {self.name!r}, has {number} finished trials with values of "
                 f"{names} in their ranges{' and a value above 0, as `log` needs' * log}, expected "

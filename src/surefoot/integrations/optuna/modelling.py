@@ -13,14 +13,15 @@ from optuna.trial import FrozenTrial, TrialState
 from surefoot.integrations.optuna.attributes import ENVIRONMENT
 from surefoot.integrations.optuna.common_space import NO_TRIALS
 from surefoot.integrations.optuna.search import Search
-from surefoot.integrations.optuna.search_space import SearchSpace
+from surefoot.integrations.optuna.search_space import distributions, space_of
 from surefoot.integrations.optuna.study_space import StudySpace
+from surefoot.parameters import Space
 from surefoot.types import NotReady
 
 if TYPE_CHECKING:
-    from surefoot.integrations.optuna.encoding import Encoding
     from surefoot.integrations.optuna.study_belief import StudyBelief
     from surefoot.integrations.optuna.tracker import StudyTracker
+    from surefoot.parameters.encoding import Encoding
 
 
 _MOST = 16  # branches that are modelled, those with the most trials
@@ -31,12 +32,12 @@ class Branch:
     """Trials of the same parameters.
 
     Args:
-        space: Distributions of the parameters that vary, by name.
+        space: Space of the parameters that vary.
         constant: Values of the parameters that do not.
         trials: The trials.
     """
 
-    space: dict[str, BaseDistribution]
+    space: Space
     constant: dict[str, Any]
     trials: list[FrozenTrial]
 
@@ -69,10 +70,10 @@ def constants_of(branches: Sequence[Branch]) -> dict[str, Any]:
     }
 
 
-def missing_parameters(trials: Sequence[FrozenTrial], space: SearchSpace) -> dict[str, int]:
+def missing_parameters(trials: Sequence[FrozenTrial], space: Space) -> dict[str, int]:
     """How many of the trials have no value within the distribution, by name of the parameter."""
     counts = {}
-    for name, distribution in space.distributions.items():
+    for name, distribution in distributions(space).items():
         lacking = sum(
             name in space.active(trial.params) and not _has(trial, name, distribution)
             for trial in trials
@@ -83,18 +84,17 @@ def missing_parameters(trials: Sequence[FrozenTrial], space: SearchSpace) -> dic
 
 
 def _branch(trials: list[FrozenTrial]) -> Branch:
-    space = NO_TRIALS.after(trials).space.distributions
-    constant = {name: value for name, value in trials[0].params.items() if name not in space}
+    space = NO_TRIALS.after(trials).space
+    first = trials[0].params
+    constant = {name: value for name, value in first.items() if name not in space.parameters}
     return Branch(space, constant, trials)
 
 
 def _has(trial: FrozenTrial, name: str, distribution: BaseDistribution) -> bool:
     if name not in trial.params:
         return False
-    from surefoot.integrations.optuna.encoding import Encoding
-
-    one = Encoding.of({name: distribution})
-    return one is None or one.encode(trial.params) is not None
+    one = space_of({name: distribution})
+    return not one.parameters or one.encoding.encode(trial.params) is not None
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,27 +109,22 @@ class Modelling:
     search: Search
     space: StudySpace
 
-    def encoding_of(
-        self, study: Study, trials: Sequence[FrozenTrial]
-    ) -> tuple[SearchSpace, Encoding]:
-        """The space that is modelled, and its encoding.
+    def encoding_of(self, study: Study, trials: Sequence[FrozenTrial]) -> Encoding:
+        """The encoding of the space that is modelled.
 
         Raises:
             NotReady: If there is nothing to model.
         """
-        from surefoot.integrations.optuna.encoding import Encoding
-
         space = self.space.common(trials).space
-        encoding = Encoding.of(space)
         complete = any(trial.state == TrialState.COMPLETE for trial in trials)
-        if encoding is None and complete:
+        if not space.parameters and complete:
             raise NotReady(
                 f"the trials of study {study.study_name!r} have no varying parameter in "
                 "common, so there is nothing to model: pass the `search_space`."
             )
-        if encoding is None or not complete:
+        if not (space.parameters and complete):
             raise _no_value(study)
-        return space, encoding
+        return space.encoding
 
     def belief(
         self,
@@ -148,9 +143,9 @@ class Modelling:
         if not self.space.has_branches:
             return found
         branches = branches_of(trials, {*found.trials})
-        if space.when:  # one model is of all branches
+        if space.conditions:  # one model is of all branches
             return replace(found, constant=constants_of(branches))
-        if len(branches) == 1 and branches[0].space == space.distributions:
+        if len(branches) == 1 and distributions(branches[0].space) == distributions(space):
             return replace(found, constant=branches[0].constant)
         return replace(found, branches=lambda: self._branch_models(study, branches, objective))
 
@@ -182,13 +177,10 @@ class Modelling:
         self, study: Study, branches: list[Branch], objective: int
     ) -> list[StudyBelief]:
         """A model of each branch with all its parameters, from its own trials."""
-        from surefoot.integrations.optuna.encoding import Encoding
-
         models = []
         for branch in branches:
-            encoding = Encoding.of(branch.space)
-            if encoding is not None:
-                tracker = self.search.tracker(study, encoding, 0, [objective])
+            if branch.space.parameters:
+                tracker = self.search.tracker(study, branch.space.encoding, 0, [objective])
                 found = self._belief_of(tracker, branch.trials)
                 models.append(replace(found, constant=branch.constant))
         return models
@@ -197,7 +189,7 @@ class Modelling:
 def _no_value(
     study: Study,
     complete: Sequence[FrozenTrial] = (),
-    space: SearchSpace | None = None,
+    space: Space | None = None,
     wanted: str = "",
 ) -> NotReady:
     """Why no finished trial can be modelled, and what to do."""

@@ -27,7 +27,7 @@ from surefoot.integrations.optuna.modelling import Modelling
 from surefoot.integrations.optuna.objectives import column_names, of_objective
 from surefoot.integrations.optuna.reservation import MOVES, write_reservation
 from surefoot.integrations.optuna.search import Search
-from surefoot.integrations.optuna.search_space import SearchSpace
+from surefoot.integrations.optuna.search_space import distributions
 from surefoot.integrations.optuna.study_space import study_space
 from surefoot.parameters import Space
 from surefoot.problem import Problem
@@ -271,7 +271,7 @@ class SurefootSampler(BaseSampler):
         whole = self._space.completed(_given(trial))
         if whole and self.environment is None:
             space = self._space.of_study(study).space
-            write_reservation(study, trial, space.distributions, whole, None)
+            write_reservation(study, trial, distributions(space), whole, None)
             return {}  # nothing is left to choose
         with self._undisturbed():
             trials = trials_of(study)
@@ -348,7 +348,7 @@ class SurefootSampler(BaseSampler):
                 and tracker.has_chosen(number, param_name, known)
             ):
                 given, ranges = {**_given(trial), **known}, {param_name: param_distribution}
-                part = tracker.part(given, {**tracker.encoding.distributions, **ranges})
+                part = tracker.part(given, {**distributions(tracker.encoding.space), **ranges})
                 params = self._propose(study, trial, tracker, part)
                 if param_name in params and _includes(param_distribution, params[param_name]):
                     return params[param_name]
@@ -461,11 +461,11 @@ class SurefootSampler(BaseSampler):
             trials = trials_of(study) if trials is None else trials
             every = range(self._search.number_of_objectives(study))
             modelling = self._modelling
-            space, encoding = modelling.encoding_of(study, trials)
+            encoding = modelling.encoding_of(study, trials)
             if self._tracker is None and study.sampler is self:
                 self._tracker = self._search.tracker(study, encoding, self._first_seed, every)
             tracker = self._tracker
-            if tracker is None or not tracker.matches(study, space, trials):
+            if tracker is None or not tracker.matches(study, encoding.space, trials):
                 tracker = self._search.tracker(study, encoding, 0, every)
             return modelling.belief(study, tracker, trials)
 
@@ -495,7 +495,7 @@ class SurefootSampler(BaseSampler):
         with self._undisturbed():
             trials = trials_of(study) if trials is None else trials
             projected = of_objective(trials, index, column_names(study))
-            _, encoding = self._modelling.encoding_of(study, projected)
+            encoding = self._modelling.encoding_of(study, projected)
             tracker = self._search.tracker(study, encoding, 0, [index])
             return self._modelling.belief(study, tracker, projected, index)
 
@@ -512,9 +512,10 @@ class SurefootSampler(BaseSampler):
         others, so whoever wrote last sees that both are the same, and moves.
         """
         params, before = tracker.propose(trial.number, part), None
+        every = distributions(tracker.encoding.space)
         for attempt in range(MOVES):
             environment = tracker.reserved_environment(trial.number)
-            write_reservation(study, trial, tracker.encoding.distributions, params, environment)
+            write_reservation(study, trial, every, params, environment)
             running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
             tracker.read_running(other for other in running if other.number != trial.number)
             if params == before or not tracker.is_shared(trial.number):
@@ -523,18 +524,15 @@ class SurefootSampler(BaseSampler):
         return params
 
     def _up_to_date(
-        self, study: Study, search_space: SearchSpace, trials: Sequence[FrozenTrial]
+        self, study: Study, space: Space, trials: Sequence[FrozenTrial]
     ) -> StudyTracker | None:
-        from surefoot.integrations.optuna.encoding import Encoding
-
-        encoding = Encoding.of(search_space)
-        if encoding is None:
+        if not space.parameters:
             return None
         tracker = self._tracker
-        if tracker is None or not tracker.matches(study, search_space, trials):
+        if tracker is None or not tracker.matches(study, space, trials):
             seed = self._first_seed if tracker is None else self._draw_seed()
             every = range(self._search.number_of_objectives(study))
-            tracker = self._search.tracker(study, encoding, seed, every)
+            tracker = self._search.tracker(study, space.encoding, seed, every)
             if seed == self._first_seed and self._first_number:
                 tracker.optimizer.reseed(self._draw_seed())  # after the initial design
         self._tracker = tracker

@@ -23,11 +23,11 @@ from surefoot.types import InvalidInput, Objective
 if TYPE_CHECKING:
     import torch
 
-    from surefoot.integrations.optuna.encoding import Encoding
     from surefoot.integrations.optuna.environment import StudyEnvironment
     from surefoot.integrations.optuna.predicted import Predicted
     from surefoot.integrations.optuna.tracker import StudyTracker
     from surefoot.optimizer import Method
+    from surefoot.parameters.encoding import Encoding
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,9 +169,9 @@ class Search:
         guess = {name: one for name, one in given.items() if name in encoding.parameters}
         if others := {*given} - {*guess}:
             self._warn_of_unknown(study, others)
-        named = encoding.space.named
-        right = {name: one for name, one in guess.items() if named.parameters[name].contains(one)}
-        for name in {*named.excluded(right)} & {*guess}:  # by conditions found in the trials
+        space = encoding.space
+        right = {name: one for name, one in guess.items() if space.parameters[name].contains(one)}
+        for name in {*space.excluded(right)} & {*guess}:  # by conditions found in the trials
             del guess[name]
         return guess
 
@@ -200,7 +200,7 @@ class Search:
             space=space,
             environment=None,
             outcomes=limits | {names[i]: Objective(signs[i] > 0.0) for i in objectives[1:]},
-            guess=encoding.named.part(encoding.box, guess) if guess else None,
+            guess=encoding.part(encoding.box, guess) if guess else None,
             prior=prior,
         ).to(self.device)
 

@@ -39,7 +39,7 @@ from surefoot.regression.transforms import Chain
 from surefoot.types import InvalidInput, Objective
 
 if TYPE_CHECKING:
-    from surefoot.integrations.optuna.encoding import Encoding
+    from surefoot.parameters.encoding import Encoding
     from surefoot.regression.cross_validation import CrossValidation
     from surefoot.regression.noise import Contrast
     from surefoot.spaces import Joint
@@ -387,7 +387,7 @@ class StudyBelief:
             return [one for branch in self._branches for one in branch._recommendations(given)]
         state, belief = PolicyState(torch.Generator().manual_seed(0)), self.belief
         if given:
-            part = self.encoding.named.part(self.encoding.box, given)
+            part = self.encoding.part(self.encoding.box, given)
             belief = replace(belief, space=part_of(belief.space, part))
         best = self.configuration(recommend(belief, self.by, state).point)
         return [self.assess({**best, **given})]
@@ -794,7 +794,7 @@ class StudyBelief:
             if point is None:
                 raise InvalidInput(
                     f"{checks.shown(params)} is not a configuration of this study, expected values "
-                    f"for {', '.join(self.encoding.distributions)} within their ranges."
+                    f"for {', '.join(self.encoding.space.parameters)} within their ranges."
                 )
             points.append(point)
         box = self.encoding.box

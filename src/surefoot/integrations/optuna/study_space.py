@@ -12,7 +12,7 @@ from optuna.trial import FrozenTrial
 
 from surefoot._internal import checks
 from surefoot.integrations.optuna.common_space import NO_TRIALS, CommonSpace
-from surefoot.integrations.optuna.search_space import SearchSpace
+from surefoot.integrations.optuna.search_space import space_of
 from surefoot.parameters import Space
 from surefoot.types import InvalidInput
 
@@ -26,13 +26,13 @@ class Declared:
         names: Names of all of them.
     """
 
-    space: SearchSpace
+    space: Space
     names: frozenset[str]
 
     @property
     def has_branches(self) -> bool:
         """Whether trials with different parameters may need models of their own."""
-        return not (self.space.when or self.space.require)
+        return not (self.space.conditions or self.space.constraints)
 
     def of_study(self, study: Study) -> CommonSpace:
         """The space now; no trial is read."""
@@ -48,15 +48,15 @@ class Declared:
 
     def check_given(self, given: Mapping[str, Any]) -> None:
         """Raise `InvalidInput` if no configuration with given values satisfies the rules."""
-        if self.space.require and given and not self.space.is_complete(given):
-            from surefoot.integrations.optuna.encoding import Encoding
+        if self.space.constraints and given and not self.space.is_complete(given):
+            from surefoot.integrations.optuna.choosable import choosable
 
-            Encoding(self.space, self.space.named.encoding).part(given, {})
+            choosable(self.space.encoding, given, {})
 
     def check_guess(self, guess: Mapping[str, Any]) -> None:
         """Raise `InvalidInput` if a guess is of other parameters, or out of their ranges."""
         if guess:
-            known = self.space.named.encoding
+            known = self.space.encoding
             known.part(known.box, guess)
 
 
@@ -103,7 +103,7 @@ def study_space(search_space: Mapping[str, BaseDistribution] | Space | None) -> 
     """
     if search_space is None:
         return OfTrials()
-    right = isinstance(search_space, Space | SearchSpace) or (
+    right = isinstance(search_space, Space) or (
         isinstance(search_space, Mapping)
         and all(
             isinstance(name, str) and isinstance(one, BaseDistribution)
@@ -115,7 +115,7 @@ def study_space(search_space: Mapping[str, BaseDistribution] | Space | None) -> 
             f"`search_space` is {checks.shown(search_space)}, expected a `parameters.Space`, or "
             'distributions by name, such as {"x": optuna.distributions.FloatDistribution(0, 1)}.'
         )
-    space = SearchSpace.of(search_space)
+    space = space_of(search_space)
     in_order = {name: space.parameters[name] for name in sorted(space.parameters)}
-    names = search_space if isinstance(search_space, Mapping) else space.names
-    return Declared(SearchSpace(in_order, space.require), frozenset(names))
+    names = search_space if isinstance(search_space, Mapping) else in_order
+    return Declared(Space(in_order, space.constraints), frozenset(names))

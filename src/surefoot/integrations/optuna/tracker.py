@@ -17,13 +17,15 @@ from torch import Tensor
 from surefoot._internal.numbers import LAST_DIGITS, SAMPLES
 from surefoot._internal.user_warnings import warn
 from surefoot.integrations.optuna.attributes import ENVIRONMENT
+from surefoot.integrations.optuna.choosable import choosable, rounded
 from surefoot.integrations.optuna.common_space import Ranges, nearest_in
-from surefoot.integrations.optuna.encoding import Encoding
 from surefoot.integrations.optuna.environment import StudyEnvironment
 from surefoot.integrations.optuna.objectives import penalty_of
 from surefoot.integrations.optuna.reservation import MOVES, read_reservation
-from surefoot.integrations.optuna.search_space import ExhaustedSpace
+from surefoot.integrations.optuna.search_space import ExhaustedSpace, distributions
 from surefoot.integrations.optuna.trial_reader import Place, Reading, TrialReader, key_of
+from surefoot.parameters import Space
+from surefoot.parameters.encoding import Encoding
 from surefoot.regression.transforms import Affine, Chain, Log
 from surefoot.spaces import Box, Joint
 from surefoot.spaces.representatives import every_point
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
     from optuna.study import Study
 
     from surefoot.beliefs import Belief
-    from surefoot.integrations.optuna.search_space import SearchSpace
     from surefoot.optimizer import Optimizer
 
 
@@ -66,7 +67,7 @@ def alternatives(
     free = [
         one
         for one in candidates
-        if not is_any_of(encoding.rounded(one), taken)
+        if not is_any_of(rounded(encoding, one), taken)
         and not any(box.alike(one, other) for other in taken)
     ]
     return torch.stack(free) if free else candidates[:0]
@@ -179,15 +180,13 @@ class StudyTracker:
         """Whether a trial that was read has a varying parameter that the model has not."""
         self._measured: list[Place] = []  # of the trials that were read
 
-    def matches(self, study: Study, space: SearchSpace, trials: Sequence[FrozenTrial]) -> bool:
+    def matches(self, study: Study, space: Space, trials: Sequence[FrozenTrial]) -> bool:
         """Whether this tracks that study on that search space, under its conditions.
 
         It does not once a trial that it has read was discarded, or where its trials have another
         value by now that stands for a failure.
         """
-        own = self.encoding.space
-        same = (own.distributions, own.when) == (space.distributions, space.when)
-        same = same and self.is_of(study) and self.agrees_with(trials)
+        same = self.encoding.space == space and self.is_of(study) and self.agrees_with(trials)
         return same and repr(penalty_of(trials, self._sign)) == repr(self._penalty)
 
     def agrees_with(self, trials: Sequence[FrozenTrial]) -> bool:
@@ -297,7 +296,7 @@ class StudyTracker:
         Raises:
             InvalidInput: If no configuration with these values satisfies the rules.
         """
-        return Part(self.encoding.part(given, ranges), given, ranges)
+        return Part(choosable(self.encoding, given, ranges), given, ranges)
 
     def propose(self, number: int, part: Part) -> dict[str, Any]:
         """Choose a configuration, pending under the number of its trial.
@@ -352,7 +351,7 @@ class StudyTracker:
                 known = [*measured.values()][int(off.argmin())]
         if known is None:
             return self.encoding.decode(point)
-        return {name: known[name] for name in self.encoding.distributions if name in known}
+        return {name: known[name] for name in self.encoding.space.parameters if name in known}
 
     def has_chosen(self, number: int, name: str, params: Mapping[str, Any]) -> bool:
         """Whether a value of a parameter was chosen for a trial with some values, or could be."""
@@ -412,7 +411,7 @@ class StudyTracker:
         """All configurations of a small space without an environment, none of any other."""
         points = every_point(self.encoding.box, LISTED)
         listed = [] if points is None or self.environment is not None else [*points]
-        return {key_of(self.encoding.rounded(point)) for point in listed}
+        return {key_of(rounded(self.encoding, point)) for point in listed}
 
     def _not_measured(self) -> set[bytes]:
         """Configurations of a small space that were not tried; says once that none is left.
@@ -447,7 +446,7 @@ class StudyTracker:
 
     def _has_other(self, trial: FrozenTrial) -> bool:
         """Whether a trial has a varying parameter that is not in the space of the model."""
-        known = self.encoding.space.distributions
+        known = self.encoding.space.parameters
         others = (one for name, one in trial.distributions.items() if name not in known)
         return not all(one.single() for one in others)
 
@@ -520,7 +519,7 @@ class StudyTracker:
 
     def _pending_of(self, query: Query) -> _Pending:
         z = None if query.environment is None else query.environment.cpu()
-        return _Pending(query, Place(self.encoding.rounded(query.point.cpu()), z))
+        return _Pending(query, Place(rounded(self.encoding, query.point.cpu()), z))
 
     def _is_taken(self, place: Place, number: int) -> bool:
         return any(
@@ -530,7 +529,7 @@ class StudyTracker:
 
     def _place_of_running(self, trial: FrozenTrial) -> Place | None:
         """The place that a running trial measures, None while it is not known completely."""
-        reserved, reserved_z = read_reservation(trial, self.encoding.distributions)
+        reserved, reserved_z = read_reservation(trial, distributions(self.encoding.space))
         params = reserved | trial.params
         point = self.encoding.encode(params) if params else None
         if point is None:

@@ -22,11 +22,12 @@ from surefoot.integrations.optuna.attributes import (
     WORKER,
 )
 from surefoot.integrations.optuna.constraints import constraints_of, warn_of_unusable
-from surefoot.integrations.optuna.encoding import Encoding
 from surefoot.integrations.optuna.endings import is_ignored_failure
 from surefoot.integrations.optuna.environment import StudyEnvironment
 from surefoot.integrations.optuna.objectives import finite_values, names_of
 from surefoot.integrations.optuna.pruned import Curve, PredictedValue, predicted_value
+from surefoot.integrations.optuna.search_space import distributions
+from surefoot.parameters.encoding import Encoding
 from surefoot.types import OBJECTIVE, InvalidInput, Measurement, Query
 
 if TYPE_CHECKING:
@@ -223,7 +224,8 @@ class TrialReader:
             if n in params and one.encode(params[n]) is None
         }
         if outside and trial.state in (TrialState.COMPLETE, TrialState.PRUNED):
-            ranges = ", ".join(f"{name}: {space.distributions[name]}" for name in outside)
+            known = distributions(space)
+            ranges = ", ".join(f"{name}: {known[name]}" for name in outside)
             warn(
                 f"trial {trial.number} is left out of the model, since {checks.shown(outside)} is "
                 f"out of range, expected {ranges}: enqueue values within the ranges, or widen them "

@@ -493,7 +493,7 @@ def initial_design(study_file: StudyFile) -> list[dict[str, Any]]:
     from surefoot.algorithms._defaults import initial_design_size
 
     space = study_file.space
-    encoding = space.named.encoding
+    encoding = space.encoding
     number = initial_size(study_file) or initial_design_size(encoding.box)
     generator = torch.Generator().manual_seed(study_file.study.seed)
     return [

@@ -69,8 +69,8 @@ def given_values(
         )
     space = study_file.space
     values = {name: _value(str(given[name]), name, study_file) for name in names if name in given}
-    if space.require and values:
-        space.named.encoding.part(space.named.encoding.box, values)  # raises where none is left
+    if space.constraints and values:
+        space.encoding.part(space.encoding.box, values)  # raises where none is left
     return values
 
 
@@ -192,7 +192,7 @@ def _trial(study_file: StudyFile, number: int) -> dict[str, Any]:
 def _parse(study_file: StudyFile, text: str) -> dict[str, str]:
     """The texts in `name=value,name=value` by name; before a parameter, spaces will do."""
     given: dict[str, str] = {}
-    names = "|".join(map(re.escape, study_file.space.names))
+    names = "|".join(map(re.escape, study_file.space.parameters))
     for part in re.split(rf"{_NEXT_NAME}|\s+(?=(?:{names})\s*=)", text):
         name, _, value = (piece.strip() for piece in part.partition("="))
         if name in given:
@@ -219,7 +219,7 @@ def configuration_of(
             configuration violates a rule.
     """
     space, params = study_file.space, {}
-    known = space.names
+    known = space.parameters
     text = ",".join(f"{name}={value}" for name, value in given.items())
     for name, value in given.items():
         if name not in known:
@@ -235,11 +235,9 @@ def configuration_of(
             f"{','.join(f'{name}=VALUE' for name in active)}"
         )
     if inactive := [name for name in params if name not in active]:
-        raise InvalidInput(
-            f"{inactive[0]}: given, but it is active only when {space.when[inactive[0]]}; "
-            "leave it out"
-        )
-    if violated := space.violated(params):
+        when = space.conditions[inactive[0]].text
+        raise InvalidInput(f"{inactive[0]}: given, but it is active only when {when}; leave it out")
+    if violated := space.violated_by(params):
         raise InvalidInput(
             f"{shown(text)}: violates {shown(violated[0])}, expected a configuration that "
             "satisfies every rule of [[require]]"
@@ -249,7 +247,7 @@ def configuration_of(
 
 def _value(text: str, name: str, study_file: StudyFile) -> Any:
     """The value of a parameter that a text stands for, which may have a unit of the parameter's."""
-    parameter, unit = study_file.space.named.parameters[name], study_file.units.parameters.get(name)
+    parameter, unit = study_file.space.parameters[name], study_file.units.parameters.get(name)
     value = value_of(text.strip(), parameter)
     if value is None and unit is not None and (number := sole(text)) is not None and not number.sem:
         value = value_of(repr(number.limit_in(unit)), parameter)

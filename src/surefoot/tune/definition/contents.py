@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from pydantic import Field, model_validator
 
-from surefoot.integrations.optuna.search_space import SearchSpace
+from surefoot.parameters import Space
 from surefoot.parameters.parameter import InvalidConstraint, InvalidParameter
 from surefoot.problem import conflicts_of
 from surefoot.tune.definition.environment import EnvironmentSection
@@ -263,13 +263,13 @@ class Contents(Section):
                 )
 
     @cached_property
-    def space(self) -> SearchSpace:
+    def space(self) -> Space:
         """Parameters and given variables, with their conditions, special values and orders."""
         named = {**self.parameters, **self.scheme.given}.items()
         parameters = {name: one.parameter() for name, one in named}
-        return SearchSpace(parameters, [one.rule for one in self.require])
+        return Space(parameters, [one.rule for one in self.require])
 
-    def _checked_space(self) -> SearchSpace:
+    def _checked_space(self) -> Space:
         try:
             return self.space
         except InvalidParameter as error:
@@ -278,7 +278,7 @@ class Contents(Section):
         except InvalidConstraint as error:
             raise InvalidKey(f"require.{error.indices[0]}.rule", error.message) from None
 
-    def _check_defaults(self, space: SearchSpace) -> None:
+    def _check_defaults(self, space: Space) -> None:
         """Raise `InvalidKey` if some parameters that are active by default have no default."""
         given = {name: one.default for name, one in self.parameters.items()}
         given = {name: value for name, value in given.items() if value is not None}
@@ -290,10 +290,10 @@ class Contents(Section):
                 f"parameters.{without[0]}.default",
                 "missing; other parameters have one: give every parameter a default, or none",
             )
-        if given and (violated := space.violated(given)):
+        if given and (violated := space.violated_by(given)):
             shown_defaults = ", ".join(f"{name} = {shown(one)}" for name, one in given.items())
             raise InvalidKey(
-                f"require.{space.require.index(violated[0])}.rule",
+                f"require.{space.constraints.index(violated[0])}.rule",
                 f"got {shown(violated[0])}, which the defaults violate ({shown_defaults}); "
                 "expected defaults that satisfy every rule",
             )

@@ -6,12 +6,14 @@ import errno
 import shlex
 import tomllib
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from optuna.distributions import BaseDistribution
 from pydantic import ValidationError
 
+from surefoot.integrations.optuna.search_space import distributions
 from surefoot.tune.definition.contents import Contents
 from surefoot.tune.definition.explanation import explained, one_line, too_large, without_quotes
 from surefoot.tune.definition.schema import (
@@ -152,10 +154,10 @@ class StudyFile:
             **self.contents.constraints,
         }
 
-    @property
+    @cached_property
     def distributions(self) -> dict[str, BaseDistribution]:
         """The parameters as Optuna distributions, in the order of the file."""
-        return self.space.distributions
+        return distributions(self.space)
 
     @property
     def defaults(self) -> dict[str, Any] | None:
@@ -183,7 +185,7 @@ class StudyFile:
         """
         named = self.contents.parameters.items()
         each = {name: one.guess for name, one in named if one.guess is not None}
-        inactive = self.space.named.excluded(each) if each else []
+        inactive = self.space.excluded(each) if each else []
         return {name: value for name, value in each.items() if name not in inactive}
 
     @property

@@ -15,8 +15,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from surefoot.beliefs.constraints import goal_of
 from surefoot.integrations.optuna import StudyBelief, StudyRecommendation
-from surefoot.integrations.optuna.search_space import SearchSpace
-from surefoot.parameters import Choice
+from surefoot.parameters import Choice, Space
 from surefoot.tails import TailDiagnosis, diagnose
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.plain_text import escaped
@@ -84,7 +83,7 @@ def collect(state: StudyState) -> Report:
     return Report(
         name=study_file.study.name,
         direction=study_file.study.direction,
-        parameters=tuple(_parameter(space, name) for name in space.names),
+        parameters=tuple(_parameter(space, name) for name in space.parameters),
         trials=tuple(
             replace(
                 _trial(study_file, trial, *fits.get(trial.number, (None, None, False))),
@@ -160,7 +159,7 @@ def intervals(
 def slices(
     model: StudyBelief,
     recommended: dict[str, Any],
-    space: SearchSpace,
+    space: Space,
     others: Mapping[str, Any],
 ) -> tuple[Slice, ...]:
     """One slice for each parameter of the recommendation, from a single prediction.
@@ -173,7 +172,7 @@ def slices(
     """
     every = {
         name: one.choices[0] if isinstance(one, Choice) else one.scale.low
-        for name, one in space.named.parameters.items()
+        for name, one in space.parameters.items()
     } | {**others}
     values = {name: _values(space, name, recommended[name]) for name in recommended}
     settings = [
@@ -231,8 +230,8 @@ def _trial(
     )
 
 
-def _parameter(space: SearchSpace, name: str) -> Parameter:
-    one = space.named.parameters[name]
+def _parameter(space: Space, name: str) -> Parameter:
+    one = space.parameters[name]
     if isinstance(one, Choice):
         return Parameter(name, choices=tuple(one.choices))
     return Parameter(name, log=one.log, special=tuple(one.special))
@@ -247,9 +246,9 @@ def _best_values(model: StudyBelief, measured: list[FrozenTrial]) -> dict[str, A
     return values
 
 
-def _values(space: SearchSpace, name: str, recommended: Any) -> tuple[Any, ...]:
+def _values(space: Space, name: str, recommended: Any) -> tuple[Any, ...]:
     """The values of a parameter at which its slice is predicted."""
-    parameter = space.named.parameters[name]
+    parameter = space.parameters[name]
     along = values_along(parameter, np.linspace(0.0, 1.0, GRID))
     is_choice = isinstance(parameter, Choice)
     return tuple(along if is_choice else sorted({*along, recommended}))

@@ -47,7 +47,7 @@ def best_by_given(state: StudyState) -> list[StudyRecommendation]:
 
 def _values(state: StudyState) -> dict[str, list[Any]]:
     """The values of each given variable."""
-    named = state.study_file.space.named.parameters
+    named = state.study_file.space.parameters
     return {name: values_along(named[name], _POSITIONS) for name in state.study_file.scheme.given}
 
 
@@ -64,7 +64,7 @@ def by_given_lines(state: StudyState, found: Sequence[StudyRecommendation]) -> l
         found: Its best configurations.
     """
     units, given = state.study_file.units, state.study_file.scheme.given
-    names = [*given, *(name for name in state.study_file.space.names if name not in given)]
+    names = [*given, *(name for name in state.study_file.space.parameters if name not in given)]
     titles = [*names, "predicted", "95 % credible interval"]
     rows = []
     for one in found:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from surefoot._internal.html import as_html
 from surefoot.integrations.optuna.predictions import unmeasured_text
-from surefoot.integrations.optuna.search_space import SearchSpace
-from surefoot.parameters import Choice
+from surefoot.parameters import Choice, Space
 from surefoot.tune.definition.constraint_text import (
     constraint_lines,
     constraints_as_json,
@@ -433,13 +432,13 @@ def exhausted_note(state: StudyState) -> str:
     return f"all {number:g} configurations have been measured: further rounds repeat them, {gain}"
 
 
-def configurations(space: SearchSpace) -> float:
+def configurations(space: Space) -> float:
     """The number of configurations; infinite with a continuous parameter.
 
     Conditions and rules make it smaller, so that it is an upper bound then.
     """
     count = 1.0
-    for one in space.named.parameters.values():
+    for one in space.parameters.values():
         if isinstance(one, Choice):
             count *= len(one.choices)
         else:

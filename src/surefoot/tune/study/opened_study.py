@@ -306,7 +306,7 @@ def initial_size(study_file: StudyFile) -> int | None:
         return study.initial
     from surefoot.algorithms._defaults import size_in_few_rounds
 
-    return size_in_few_rounds(study_file.space.named.encoding.box, study.rounds)
+    return size_in_few_rounds(study_file.space.encoding.box, study.rounds)
 
 
 def _default_sampler(
@@ -336,7 +336,7 @@ def _default_sampler(
     sampler = SurefootSampler(
         problem,
         seed=seed,
-        search_space=study_file.space.named,
+        search_space=study_file.space,
         initial=initial_size(study_file),
         log=log or study_file.objective.log,
         effects=study_file.objective.effects,
@@ -358,15 +358,12 @@ def _older_study(study_file: StudyFile) -> OlderStudy | None:
             f"got {shown(study_file.prior.source)}, which is no storage of a study, expected a "
             "file that `surefoot tune` has written, such as 'old.db'",
         )
-    from surefoot.integrations.optuna.encoding import Encoding  # which imports torch
-
     try:
         study = study_in(study_file, file)[0]
-        space, direction = study_file.space, StudyDirection[study_file.study.direction.upper()]
-        encoding = Encoding(space, space.named.encoding)
+        direction = StudyDirection[study_file.study.direction.upper()]
         conversion = ParameterConversion.between(study, file, study_file)
         older = OlderStudy.of(study).with_params(conversion.params)
-        older.check(encoding, direction, study_file.objective.log)
+        older.check(study_file.space.encoding, direction, study_file.objective.log)
     except InvalidInput as error:
         raise study_file.error("prior.from", str(error)) from None
     return older

@@ -97,7 +97,7 @@ class ParameterConversion:
         if name not in self.sizes or value in self.special[name]:
             return value
         number = scaled(value, self.sizes[name])
-        is_whole = isinstance(self.study_file.space.named.parameters.get(name), Int)
+        is_whole = isinstance(self.study_file.space.parameters.get(name), Int)
         return int(number) if is_whole and number.is_integer() else number
 
 

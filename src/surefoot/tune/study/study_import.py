@@ -155,7 +155,7 @@ class _Takeover:
     def adopted(self, trial: FrozenTrial, identity: str) -> FrozenTrial | None:
         """A trial as one of the study; None if its values are outside the present ranges."""
         space, params = self.study_file.space, self.conversion.params(trial.params)
-        if unknown := [name for name in params if name not in space.names]:
+        if unknown := [name for name in params if name not in space.parameters]:
             raise InvalidInput(
                 f"{self.file}: trial {trial.number} has the parameter {shown(unknown[0])}, which "
                 f"{self.study_file.path.name} lacks: its measurements depend on it"
@@ -163,11 +163,11 @@ class _Takeover:
         while missing := [name for name in space.active(params) if name not in params]:
             params[missing[0]] = self._missing(missing[0], trial)
         params = space.restricted(params)
-        distributions = {name: space.distributions[name] for name in params}
-        known = space.named.parameters
+        distributions = {name: self.study_file.distributions[name] for name in params}
+        known = space.parameters
         if not all(known[name].contains(value) for name, value in params.items()):
             return None
-        if space.violated(params):
+        if space.violated_by(params):
             return None
         attributes: dict[str, Any] = {
             key: value

@@ -275,10 +275,10 @@ class _Row:
         """The trial of this row."""
         space = self.table.study_file.space
         params: dict[str, Any] = {}
-        for name in space.named.order:
-            if space.named.is_active(name, params):
+        for name in space.order:
+            if space.is_active(name, params):
                 params[name] = self._parameter(name)
-        if violated := space.violated(params):
+        if violated := space.violated_by(params):
             values = ", ".join(f"{name} = {shown(one)}" for name, one in params.items())
             raise self.refused(
                 f"got {values}, which violates {shown(violated[0])}, expected configurations that "
@@ -366,7 +366,7 @@ class _Row:
 
     def _parameter(self, name: str) -> Any:
         cell = _unquoted(self._cell(self.table.parameters[name]))
-        parameter = self.table.study_file.space.named.parameters[name]
+        parameter = self.table.study_file.space.parameters[name]
         value = value_of(cell, parameter)
         if value is None:
             raise self._wrong(name, cell, written(parameter))

@@ -22,7 +22,8 @@ from surefoot.integrations.optuna import (
     SurefootSampler,
 )
 from surefoot.integrations.optuna.attributes import FAILURE
-from surefoot.integrations.optuna.search_space import SearchSpace
+from surefoot.integrations.optuna.search_space import distributions
+from surefoot.parameters import Space
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.measurement import (
     MAX_FAILURES,
@@ -360,13 +361,13 @@ class StudyTrials:
         """Fault of a configuration that the user has queued, empty if it can be measured."""
         space = self.study_file.space
         for name, value in params.items():
-            parameter = space.named.parameters.get(name)
+            parameter = space.parameters.get(name)
             if parameter is None:
                 return f"{shown(name)} is not a parameter"
             if not parameter.contains(value):
                 return f"{name} is {shown(value)}, expected {parameter.describe()}"
         missing = [name for name in space.active(params) if name not in params]
-        violated = () if missing else space.violated(params)
+        violated = () if missing else space.violated_by(params)
         return f"it violates {shown(violated[0])}" if violated else ""
 
     def _reject(self, queued: FrozenTrial, wrong: str) -> None:
@@ -384,7 +385,7 @@ class StudyTrials:
         due = defaults_under(self.given)
         return (
             due is None
-            or bool(space.violated(due))
+            or bool(space.violated_by(due))
             or any(
                 trial.params == defaults_under({n: trial.params[n] for n in self.given})
                 for trial in trials
@@ -434,11 +435,12 @@ class StudyTrials:
             self.opened.study.tell(trial.number, state=TrialState.FAIL, skip_if_finished=True)
 
 
-def suggest_all(trial: Trial, space: SearchSpace) -> None:
+def suggest_all(trial: Trial, space: Space) -> None:
     """Give a trial values of all parameters that are active in it."""
-    for name in space.named.order:
-        if space.named.is_active(name, trial.params):
-            trial._suggest(name, space.distributions[name])
+    known = distributions(space)
+    for name in space.order:
+        if space.is_active(name, trial.params):
+            trial._suggest(name, known[name])
 
 
 def race_of(state: StudyState) -> Race:

@@ -1,0 +1,80 @@
+"""What can be chosen of an encoded space now, and the points of configurations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from torch import Tensor
+
+from surefoot._internal import checks
+from surefoot._internal.numbers import ROUNDING
+from surefoot.integrations.optuna.common_space import Ranges
+from surefoot.integrations.optuna.search_space import distributions
+from surefoot.parameters.encoded_parameters import EncodedNumber
+from surefoot.parameters.encoding import Encoding
+from surefoot.spaces import Box
+from surefoot.types import InvalidInput
+
+
+def choosable(encoding: Encoding, given: Mapping[str, Any], ranges: Ranges) -> Box:
+    """The part of an encoded space that can be chosen.
+
+    Args:
+        encoding: The encoding.
+        given: Values by parameter name that are known before the choice; those that their
+            parameters cannot have are ignored.
+        ranges: Distributions by parameter name, within those of the space.
+
+    Returns:
+        A box, the encoded space itself where nothing is given and all of it can be chosen.
+
+    Raises:
+        InvalidInput: If no configuration with these values satisfies the rules.
+    """
+    box, fixed = _narrowed(encoding, ranges), encoding.coordinates(given)
+    try:
+        return box.given(fixed) if fixed else box
+    except InvalidInput as error:
+        raise InvalidInput(
+            f"a trial was enqueued with {checks.shown(dict(given))}: {error} Enqueue values that "
+            "do."
+        ) from error
+
+
+def _narrowed(encoding: Encoding, ranges: Ranges) -> Box:
+    """The encoded space within ranges; those that have no value in common are ignored."""
+    box = encoding.box
+    lower, upper, levels = box.lower.clone(), box.upper.clone(), dict(box.levels)
+    fixed, changed = {}, False
+    for name, known in distributions(encoding.space).items():
+        narrow, parameter = ranges.get(name, known), encoding.parameters[name]
+        if narrow == known or not isinstance(parameter, EncodedNumber):
+            continue
+        ends = max(narrow.low, known.low), min(narrow.high, known.high)
+        low, high = (parameter.encode(min(max(end, known.low), known.high)) for end in ends)
+        column = parameter.first
+        if low is None or high is None or float(low) > float(high):
+            continue
+        if column in levels:
+            kept = levels[column]
+            kept = kept[(kept >= low - ROUNDING) & (kept <= high + ROUNDING)]
+            if not len(kept):
+                continue
+            low, high, levels[column] = kept[:1], kept[-1:], kept
+        changed = True
+        if float(high) > float(low):
+            lower[column], upper[column] = float(low), float(high)
+        else:
+            fixed[column] = float(low)
+    if not changed:
+        return box
+    part = replace(box, lower=lower, upper=upper, levels=levels)
+    return part.given(fixed) if fixed else part
+
+
+def rounded(encoding: Encoding, point: Tensor) -> Tensor:
+    """The point (d,) of the configuration nearest to a point (d,), as a trial has it."""
+    nearest = encoding.encode(encoding.decode(point))
+    return point if nearest is None else nearest
