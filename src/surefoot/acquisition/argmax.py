@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from surefoot.acquisition.ascent import ascend
-from surefoot.acquisition.constrained_ascent import ascend_within, refined
 from surefoot.acquisition.local_search import neighbors
+from surefoot.acquisition.refinement import polished, refined
 from surefoot.beliefs import Candidates
 from surefoot.beliefs.band import SYMMETRIC, Band, BandEnds
 from surefoot.beliefs.probability import Score
@@ -200,9 +200,9 @@ def best_point(
     """The point (d,) of largest score that was found in the box.
 
     The best of Sobol points, of the anchors and of jittered anchors become starts. Continuous
-    coordinates then ascend by L-BFGS, levels, choices and arcs by trying each in turn. With many
-    variables, the best small change of an anchor. Where no score is finite, the best candidate. All
-    points satisfy the rules of the box.
+    coordinates then ascend by L-BFGS, or by random steps where rules join them; levels, choices and
+    arcs by trying each in turn. With many variables, the best small change of an anchor. Where no
+    score is finite, the best candidate. All points satisfy the rules of the box.
     """
     if box.region.rules:
         anchors = box.snap(anchors)  # what was measured may violate a rule
@@ -221,6 +221,9 @@ def best_point(
         ascended = box.snap(_ascend(score, box, searched))
     if box.region.rules:
         ascended = refined(score, box, torch.cat([ascended, chosen]), generator)
+        if box.continuous:
+            end = polished(score, box, ascended[best_row(score, ascended)], _STEPS)
+            ascended = torch.cat([ascended, end.unsqueeze(0)])
     both = torch.cat([ascended, chosen])
     return box.on_boundary(both[best_row(score, both)])
 
@@ -265,11 +268,9 @@ def diverse(candidates: Tensor, values: Tensor, box: Box, number: int) -> Tensor
 
 
 def _ascend(score: Score, box: Box, starts: Tensor) -> Tensor:
-    """All starts at once, in the continuous coordinates."""
-    if not box.continuous:
+    """All starts at once, in the continuous coordinates; as they are where rules join these."""
+    if not box.continuous or box.region.rules:
         return starts
-    if box.region.rules:
-        return ascend_within(score, box, starts, _STEPS)
     unit = ascend(
         lambda points, _: score(box.lower + box.span * points),
         (starts - box.lower) / box.span,

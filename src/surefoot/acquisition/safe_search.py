@@ -11,7 +11,7 @@ from torch import Tensor
 from surefoot._internal.linalg import distances
 from surefoot._internal.numbers import FEWEST
 from surefoot.acquisition.argmax import RAW
-from surefoot.acquisition.constrained_ascent import CHANGED
+from surefoot.acquisition.refinement import CHANGED
 from surefoot.beliefs.constraints import CONFIDENT, ConstraintBelief, ConstraintBeliefs
 from surefoot.spaces import Arms, Box
 from surefoot.types import NotReady
