@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import torch
+from scipy.sparse.csgraph import minimum_spanning_tree
 from torch import Tensor
 
 from surefoot._internal.linalg import distances
@@ -97,7 +98,8 @@ class SafeSet:
         if self.is_modelled and not self.survives:
             values = min(len(one.margin.observations) for one in self.limits)
             worth, events = max(worth, values * _VALUE), 1
-        explored = worth + _tree_length(self._unit(self.kept).cpu())
+        known = self._unit(self.kept).cpu()  # distinct, so that no distance between two is 0
+        explored = worth + float(minimum_spanning_tree(torch.cdist(known, known).numpy()).sum())
         return explored * (CONFIDENT ** (-1.0 / events) - 1.0)
 
     def candidates(self, space: Arms | Box, generator: torch.Generator) -> Tensor:
@@ -177,20 +179,6 @@ def _category(points: Tensor, group: tuple[int, ...]) -> Tensor:
 
 def _is_among(values: Tensor, known: Tensor) -> Tensor:
     return (values[:, None] == known.unique()).any(-1)
-
-
-def _tree_length(points: Tensor) -> float:
-    """Length of the shortest tree that connects points (k, d) (Prim 1957)."""
-    distances = torch.cdist(points, points)
-    nearest, length = distances[0].clone(), 0.0
-    outside = torch.ones(len(points), dtype=torch.bool)
-    outside[0] = False
-    while bool(outside.any()):
-        index = int(torch.where(outside, nearest, torch.inf).argmin())
-        length += float(nearest[index])
-        outside[index] = False
-        nearest = torch.minimum(nearest, distances[index])
-    return length
 
 
 def safe_set(
