@@ -20,6 +20,25 @@ _REACHES = (0.1, 0.03, 0.01, 3e-3, 1e-3, 3e-4, 1e-4)  # standard deviations of t
 _PASSES = 2  # through these
 
 
+def stepped(
+    points: Tensor, box: Box, reach: Tensor | float, share: float, generator: torch.Generator
+) -> Tensor:
+    """Points (n, d) moved by random steps in a random part of the variables, within a box.
+
+    Args:
+        points: Points (n, d).
+        box: The box.
+        reach: Standard deviation of a step, of the box; one, or (n, 1).
+        share: Probability with which a variable changes.
+        generator: Source of randomness.
+    """
+    noise = torch.randn(points.shape, dtype=torch.float64, generator=generator)
+    changed = torch.rand(len(points), len(box.variables), generator=generator) < share
+    for variable, columns in enumerate(box.variables):
+        noise[:, columns] *= changed[:, variable, None]
+    return box.snap(points + (reach * noise).to(points) * box.span)
+
+
 def refined(score: Score, box: Box, points: Tensor, generator: torch.Generator) -> Tensor:
     """The best of points and of random points around them, ever closer, where the rules hold.
 
@@ -38,15 +57,8 @@ def refined(score: Score, box: Box, points: Tensor, generator: torch.Generator) 
     with torch.no_grad():
         best = points[score(points).argsort(descending=True)[:_KEPT]]
         for reach in _REACHES * _PASSES:
-            number = len(best) * _AROUND
-            noise = torch.randn(number, box.dimension, dtype=torch.float64, generator=generator)
-            changed = torch.rand(number, len(box.variables), generator=generator)
-            mask = torch.zeros_like(noise)
-            for variable, columns in enumerate(box.variables):
-                share = CHANGED / len(box.variables)
-                mask[:, columns] = (changed[:, variable, None] < share).double()
-            step = (reach * mask * noise).to(best) * box.span
-            tried = box.snap(best.repeat_interleave(_AROUND, 0) + step)
+            several = best.repeat_interleave(_AROUND, 0)
+            tried = stepped(several, box, reach, CHANGED / len(box.variables), generator)
             several = torch.cat([best[:, None], tried.reshape(len(best), _AROUND, -1)], 1)
             values = score(several.flatten(0, 1)).reshape(len(best), -1)
             best = several[torch.arange(len(best)), values.argmax(-1)]

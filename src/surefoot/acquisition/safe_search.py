@@ -12,7 +12,7 @@ from torch import Tensor
 from surefoot._internal.linalg import distances
 from surefoot._internal.numbers import FEWEST
 from surefoot.acquisition.argmax import RAW
-from surefoot.acquisition.refinement import CHANGED
+from surefoot.acquisition.refinement import CHANGED, stepped
 from surefoot.beliefs.constraints import CONFIDENT, ConstraintBelief, ConstraintBeliefs
 from surefoot.spaces import Arms, Box
 from surefoot.types import NotReady
@@ -110,15 +110,10 @@ class SafeSet:
             base = space.brought_inside(self.kept)
             several = base[torch.randint(len(base), (_AROUND,), generator=generator)]
             low, high = _REACHES
-            drawn = torch.rand(_AROUND, 1 + len(space.variables), generator=generator).double()
-            reach = low * (high / low) ** drawn[:, :1]
-            noise = torch.randn(_AROUND, space.dimension, dtype=torch.float64, generator=generator)
-            mask = torch.zeros_like(noise)
-            for variable, columns in enumerate(space.variables):
-                share = max(CHANGED / len(space.variables), 0.5)
-                mask[:, columns] = (drawn[:, 1 + variable, None] < share).double()
-            moved = several + (reach * mask * noise).to(base) * space.span
-            every = torch.cat([base, space.snap(moved), space.sample(RAW, generator)])
+            reach = low * (high / low) ** torch.rand(_AROUND, 1, generator=generator).double()
+            share = max(CHANGED / len(space.variables), 0.5)
+            moved = stepped(several, space, reach, share, generator)
+            every = torch.cat([base, moved, space.sample(RAW, generator)])
         safe = every[self.holds(every)]
         return safe[:: max(1, -(-len(safe) // _MOST))]
 
