@@ -52,7 +52,6 @@ class Policy(Protocol):
         Raises:
             InvalidInput: If it cannot.
         """
-        ...
 
     def choose(
         self, belief: Belief, among: Sequence[Location] | None, state: PolicyState
@@ -67,7 +66,6 @@ class Policy(Protocol):
         Returns:
             A location of `belief.space`, as `maximise` finds or `belief.space.location` makes it.
         """
-        ...
 
 
 @dataclass(frozen=True)

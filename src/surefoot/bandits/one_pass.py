@@ -27,15 +27,12 @@ class OnePass(Protocol):
     @property
     def threshold(self) -> float:
         """The latest threshold; infinite where there is none."""
-        ...
 
     def take(self, feature: Floats, reward: float, geometry: RunningRidge) -> None:
         """Take in a reward at a row (m,) that the geometry has taken in."""
-        ...
 
     def coefficients(self, geometry: RunningRidge) -> Floats:
         """theta (m,)."""
-        ...
 
 
 class Sums:

@@ -46,20 +46,16 @@ class Shape(Protocol):
     @property
     def is_of_some(self) -> bool:
         """Whether bounds are found at the arms that they are asked for, those of all not known."""
-        ...
 
     @property
     def contradicted(self) -> bool:
         """Whether the rewards contradict what is assumed, so that the bounds do not hold."""
-        ...
 
     def ceiling(self, posterior: ArmPosterior, width: float) -> Tensor:
         """Upper bounds of all arms (A,), or what these are at most, where they are not known."""
-        ...
 
     def within(self, posterior: ArmPosterior) -> Shape:
         """The same for a posterior with a table of some of the arms alone."""
-        ...
 
     def ends(self, posterior: Predictive, width: float, points: Tensor) -> BandEnds:
         """Mean and bounds at points (n, d), differentiable.
@@ -69,11 +65,9 @@ class Shape(Protocol):
             width: Multiplier of its deviation for a band that is one.
             points: Points (n, d).
         """
-        ...
 
     def bound(self, posterior: Predictive, width: float, points: Tensor, share: float) -> Tensor:
         """Mean plus a share of the distance of the upper bound, of the lower one if negative."""
-        ...
 
     def draw(
         self,
@@ -88,7 +82,6 @@ class Shape(Protocol):
         Its deviation is `scale` times half the distance of the bounds, in place of that of the
         posterior.
         """
-        ...
 
 
 @dataclass(frozen=True)

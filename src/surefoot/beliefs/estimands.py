@@ -115,11 +115,9 @@ class RewardFunctional(Protocol):
     @property
     def name(self) -> Estimand:
         """Name of the estimand."""
-        ...
 
     def values(self, function: Tensor, scales: Scales) -> Tensor:
         """The functional (...) where the transformed function is `function` (...)."""
-        ...
 
     def interval(self, ends: Ends, scales: Scales, width: float) -> Ends:
         """The functional (n,) and its interval.
@@ -132,7 +130,6 @@ class RewardFunctional(Protocol):
         Returns:
             Values (n,), lower and upper ends, in these units.
         """
-        ...
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,6 @@ class Interval(Protocol):
             outcome: The belief of the outcome.
             band: Its band by which the search goes.
         """
-        ...
 
 
 @dataclass(frozen=True)

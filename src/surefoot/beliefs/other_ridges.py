@@ -21,7 +21,6 @@ class OtherRidges(Protocol):
 
     def band(self, points: Tensor) -> tuple[Tensor, Tensor]:
         """Means, and widths times deviations, (s, n) each at points (n, d)."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)

@@ -41,7 +41,6 @@ class Effects(Protocol):
     @property
     def is_none(self) -> bool:
         """Whether no effect is supported by the data."""
-        ...
 
 
 class Fitted(Protocol):
@@ -50,42 +49,34 @@ class Fitted(Protocol):
     @property
     def kernel(self) -> Kernel:
         """Prior covariance."""
-        ...
 
     @property
     def noise(self) -> float:
         """Squared scale of the noise, in standardised units."""
-        ...
 
     @property
     def dof(self) -> float:
         """Degrees of freedom of the noise; infinite where none were fitted."""
-        ...
 
     @property
     def center(self) -> float:
         """Prior mean, in reward units."""
-        ...
 
     @property
     def scale(self) -> float:
         """Unit of the standardised rewards, in reward units."""
-        ...
 
     @property
     def warp(self) -> Chain:
         """Transformation of the rewards before they are standardised."""
-        ...
 
     @property
     def units(self) -> RewardUnits:
         """The standardised units."""
-        ...
 
     @property
     def effects(self) -> Effects:
         """Effects of the conditions under which rewards were measured."""
-        ...
 
     def without_effects(self, rewards: Tensor, workers: Tensor, times: Tensor) -> Tensor:
         """Rewards (t,) at the reference level of the effects of conditions.
@@ -95,7 +86,6 @@ class Fitted(Protocol):
             workers: Index (t,) of the worker of each, -1 where it is unknown.
             times: Time (t,) of each, NaN where it is unknown.
         """
-        ...
 
 
 class OutcomeModel(Protocol):
@@ -104,62 +94,49 @@ class OutcomeModel(Protocol):
     @property
     def space(self) -> Space:
         """Domain of the function."""
-        ...
 
     @property
     def theorem(self) -> Theorem | None:
         """What is assumed of function and noise, where the width is that of a theorem."""
-        ...
 
     def belief(
         self, observations: Observations, fitted: Any, generator: torch.Generator
     ) -> OutcomeBelief:
         """Belief from observations alone, under fitted hyperparameters."""
-        ...
 
     def fitted_belief(self, observations: Observations) -> OutcomeBelief:
         """Belief from observations alone, under hyperparameters that are fitted to them."""
-        ...
 
     def of_sides(self, sides: Observations) -> OutcomeBelief:
         """Belief of the side of an edge that points are on, from rewards of 1 and -1."""
-        ...
 
     def conditioned(
         self, fitted: Any, weights: Tensor, observations: Observations
     ) -> OutcomeBelief:
         """Belief from observations, under hyperparameters and weights (t,) of the first."""
-        ...
 
     def alternative(self, fitted: Any, observations: Observations) -> OutcomeBelief | None:
         """Belief with another prior of the lengthscales; None where there is none."""
-        ...
 
     def contrasts(self, fitted: Any, observations: Observations) -> dict[str, Contrast]:
         """Effects of conditions on the rewards by name, those that the data support."""
-        ...
 
     def uncertainty(self, fitted: Any, observations: Observations) -> Uncertainty:
         """Uncertainty of fitted hyperparameters."""
-        ...
 
     def weights(self, estimate: Estimate, sample: Sample) -> Tensor:
         """Weight in [0, 1] of each reward (t,) in an estimate, in order of arrival."""
-        ...
 
     def unproved(self, outcome: OutcomeBelief) -> str:
         """Why the bounds of a belief of this model have no proof; empty if they have one."""
-        ...
 
     def with_theorem(self, theorem: Theorem) -> OutcomeModel:
         """The model with the bounds of a theorem."""
-        ...
 
     def assuming(
         self, observations: Observations, known: Assumptions, lengthscale: float, center: float
     ) -> OutcomeBelief:
         """Belief from the rewards less a constant, with the bounds of what is assumed."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,7 +29,6 @@ class Assumptions(Protocol):
     @property
     def norm_bound(self) -> float | None:
         """Bound on the norm of the function; None where it is found by doubling."""
-        ...
 
 
 def warn_contradicted(rule: Assumptions) -> None:

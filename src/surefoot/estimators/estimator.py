@@ -73,7 +73,6 @@ class Estimator(Protocol[State]):
         Returns:
             The state.
         """
-        ...
 
     def update(self, state: State, site: int, reward: float) -> State:
         """The state after one more reward.
@@ -86,7 +85,6 @@ class Estimator(Protocol[State]):
         Returns:
             The state after.
         """
-        ...
 
     def estimate(self, state: State, sample: Sample) -> tuple[Estimate, State]:
         """The estimate from all rewards.
@@ -98,4 +96,3 @@ class Estimator(Protocol[State]):
         Returns:
             The estimate, and the state that the next estimate starts from.
         """
-        ...

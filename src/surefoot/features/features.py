@@ -30,25 +30,20 @@ class Tables(Protocol):
     @property
     def arms(self) -> Arms:
         """The arms."""
-        ...
 
     @property
     def prior(self) -> Tensor:
         """k(x, x) of the arms (A,)."""
-        ...
 
     @property
     def is_ample(self) -> bool:
         """Whether there is memory for several tables, and for those of their computation."""
-        ...
 
     def table(self, embedding: Embedding) -> ArmTable:
         """The table of a map, whose features at all arms are computed when they are needed."""
-        ...
 
     def growing(self, embedding: Embedding) -> ArmTable:
         """The table of a map which points are to join."""
-        ...
 
 
 def room_of(arms: Arms, kernel: Kernel) -> Tables:
@@ -110,7 +105,6 @@ class Features(Protocol):
         Raises:
             InvalidInput: If the features do not go with the kernel or the space.
         """
-        ...
 
 
 def fixed_features(

@@ -33,18 +33,15 @@ class Distances(Protocol):
 
     def exponents(self, scaled: Floats) -> Floats:
         """Exponents (n, n) of points (n, d)."""
-        ...
 
     def to(self, right: Tensor) -> Callable[[Tensor], Tensor]:
         """Exponents (..., p, r) of points (..., p, d) with points (..., r, d), differentiable."""
-        ...
 
     def spread(self, weights: Floats, scaled: Floats) -> Floats:
         """Half the sum of squared distances in each coordinate (d,), weighted by pair (n, n).
 
         The pairs (i, j) and (j, i) have the same weight.
         """
-        ...
 
 
 class _ByProducts:

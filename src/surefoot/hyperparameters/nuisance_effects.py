@@ -45,41 +45,33 @@ class NuisanceEffect(Protocol):
     @property
     def name(self) -> str:
         """Name of the effect, one of `EFFECTS`."""
-        ...
 
     @property
     def least_gain(self) -> float:
         """By how much it must raise the log evidence to be kept, in nats."""
-        ...
 
     @property
     def bounds(self) -> tuple[tuple[float, float], ...]:
         """Bounds of the logarithms of its parameters."""
-        ...
 
     @property
     def starts(self) -> Sequence[Tensor]:
         """Logarithms of its parameters, with a variance of 1, at which evidence is looked for."""
-        ...
 
     def covariance(self, logs: Tensor) -> CovarianceOfEffect:
         """Covariance of the effect on the rewards."""
-        ...
 
     def across(self, logs: Tensor, workers: Tensor, times: Tensor) -> Tensor:
         """Covariance (k, n) of the effect under other conditions with that on the rewards."""
-        ...
 
     def variances(self, logs: Tensor, workers: Tensor, times: Tensor) -> Tensor:
         """Variances (k,) of the effect under conditions."""
-        ...
 
     def reference(self, logs: Tensor) -> tuple[Tensor, float]:
         """Covariance (n,) of the effect at the reference level with that on the rewards.
 
         The second value is its variance at the reference level.
         """
-        ...
 
     def contrast(self, logs: Tensor, workers: Tensor, times: Tensor) -> tuple[Tensor, Tensor]:
         """Of the effect under conditions, less that at the reference level.
@@ -87,15 +79,12 @@ class NuisanceEffect(Protocol):
         Returns:
             Covariance (k, n) with the effect on the rewards, and variance (k,).
         """
-        ...
 
     def log_prior(self, logs: Tensor) -> LogPrior:
         """Log prior density of the logarithms of the parameters."""
-        ...
 
     def on(self, workers: Tensor, times: Tensor) -> NuisanceEffect:
         """The same effect on other rewards."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)

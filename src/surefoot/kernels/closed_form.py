@@ -103,11 +103,9 @@ class _Stationary(Protocol):
 
     def __call__(self, left: Tensor, right: Tensor, lengthscale: Tensor) -> Tensor:
         """Values for every pair (..., n, m)."""
-        ...
 
     def to(self, right: Tensor, lengthscale: Tensor) -> Callable[[Tensor], Tensor]:
         """The function of points (n, d) whose values (n, m) are with fixed points (m, d)."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)

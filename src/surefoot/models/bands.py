@@ -27,15 +27,12 @@ class BandRule(Assumptions, Protocol):
     @property
     def scale(self) -> float:
         """Factor on the distance of the bounds from the mean."""
-        ...
 
     def ridges(self, ridge: float) -> tuple[float, ...]:
         """The other regularisations."""
-        ...
 
     def squared_width(self, progress: Progress, ridge: float, misfit: float) -> float:
         """Square of the width for one of them, given ridge y' (K + ridge I)^{-1} y."""
-        ...
 
 
 @dataclass(eq=False)

@@ -55,40 +55,32 @@ class Hyperparameters(Protocol):
     @property
     def lasting(self) -> bool:
         """Whether kernel and noise stay for the whole run."""
-        ...
 
     @property
     def effects(self) -> Sequence[str]:
         """Names of the effects of conditions that it includes if the data support them."""
-        ...
 
     @property
     def known_noise(self) -> KnownNoise:
         """Known part of the noise, in addition to what is fitted or given."""
-        ...
 
     def next_due(self, fitted_at: int) -> float:
         """Number of rewards, above that at the last fit, at which the next one is due.
 
         It is 1 where there was none, infinite where none is due any more.
         """
-        ...
 
     def fit(self, data: TrainingData) -> Fitted:
         """Hyperparameters from observations; the same for the same data."""
-        ...
 
     def contrasts(self, fitted: Fitted, data: TrainingData) -> dict[str, Contrast]:
         """Effects of conditions on the rewards by name, those that the data support."""
-        ...
 
     def alternative(self, fitted: Fitted, data: TrainingData) -> tuple[Hyperparameters, Fitted]:
         """A rule with another prior and its fit; itself and `fitted` where there is none."""
-        ...
 
     def uncertainty(self, fitted: Fitted, data: TrainingData) -> Uncertainty:
         """Change of the posterior by integration over the hyperparameters, at points (n, d)."""
-        ...
 
 
 class FitStore(Protocol):
@@ -96,11 +88,9 @@ class FitStore(Protocol):
 
     def read(self, rule: Hyperparameters, data: TrainingData) -> Fitted | None:
         """The fit to observations, None where there is none."""
-        ...
 
     def write(self, rule: Hyperparameters, data: TrainingData, fitted: Fitted) -> None:
         """Keep a fit."""
-        ...
 
 
 class _Recent:

@@ -23,7 +23,6 @@ class TabulatedPosterior(Posterior, Protocol):
     @property
     def as_redrawn(self) -> TabulatedPosterior:
         """The same where pulls without rewards are conditioned on with their residual."""
-        ...
 
 
 class StartVariance(Protocol):
@@ -31,15 +30,12 @@ class StartVariance(Protocol):
 
     def at(self, arms: Tensor) -> Tensor:  # (n,) -> (n,)
         """Variance of several arms, in main memory."""
-        ...
 
     def of(self, arm: int) -> float:
         """Variance of an arm."""
-        ...
 
     def within(self, table: Any) -> StartVariance:
         """The same with the table of the features that it is in, which is not saved."""
-        ...
 
 
 class ArmTable(Embedding, Protocol):
@@ -48,25 +44,20 @@ class ArmTable(Embedding, Protocol):
     @property
     def embedding(self) -> Embedding:
         """The feature map, for points that are no arms."""
-        ...
 
     @property
     def points(self) -> Tensor:
         """The arms (A, d)."""
-        ...
 
     @property
     def largest(self) -> float:
         """Largest prior variance of an arm."""
-        ...
 
     def at(self, arms: int | Tensor) -> Tensor:
         """Features (m,) of an arm, or (n, m) of several."""
-        ...
 
     def prior_at(self, arms: int | Tensor) -> Tensor:
         """k(x, x) of an arm, or (n,) of several."""
-        ...
 
     def joined(
         self, embedding: Embedding, point: Tensor, known: Tensor, left: float, members: list[int]
@@ -80,15 +71,12 @@ class ArmTable(Embedding, Protocol):
             left: What these leave of its prior variance.
             members: Arms in the dictionary, where the new feature is 0.
         """
-        ...
 
     def values(self) -> ArmValues:
         """Variance of the arms before the first pull."""
-        ...
 
     def start(self, factor: RidgeFactor) -> StartVariance:
         """Variance of the arms for a factor."""
-        ...
 
 
 class ArmValues(Protocol):
@@ -102,27 +90,21 @@ class ArmValues(Protocol):
     @property
     def is_crowded(self) -> bool:
         """Whether so many updates wait that the variance should be found from the factor."""
-        ...
 
     def fall(self, solved: Tensor, drop: float) -> None:
         """Lower the variance by a step: drop (phi(x)' solved)^2."""
-        ...
 
     def extend(self, table: Any) -> None:
         """Go on in a table with one more feature."""
-        ...
 
     def refresh(self, factor: RidgeFactor) -> None:
         """Find the variance from a factor."""
-        ...
 
     def at(self, arms: int | Tensor) -> Tensor:
         """Variance of an arm, or (n,) of several, as of the last posterior."""
-        ...
 
     def start(self) -> StartVariance:
         """Variance as of the last posterior, to look up."""
-        ...
 
     def posterior(
         self, factor: RidgeFactor, coefficients: Tensor, units: RewardUnits, *, is_own: bool
@@ -135,7 +117,6 @@ class ArmValues(Protocol):
             units: Prior mean and output scale.
             is_own: Whether the factor is that of all pulls, by which the variance is kept.
         """
-        ...
 
 
 def extended(steps: Steps) -> Steps:

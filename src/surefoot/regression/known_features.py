@@ -24,24 +24,19 @@ class Extensible(Protocol):
     @property
     def dimension(self) -> int:
         """m, the number of features."""
-        ...
 
     def residual(self, points: Tensor, features: Tensor) -> Tensor:
         """[k(x, x) - ||phi(x)||^2]+ at points (n, d) with features (n, m), as (n,)."""
-        ...
 
     @property
     def base(self) -> int:
         """Number of the features that did not join."""
-        ...
 
     def shared(self, other: Embedding) -> int:
         """Number of the first features that are those of another map."""
-        ...
 
     def extended(self, points: Tensor, known: Tensor) -> Tensor:
         """Features (n, m) of points (n, d), of which the first (n, k) are known; k may be 0."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)

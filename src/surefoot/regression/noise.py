@@ -35,7 +35,6 @@ class KnownNoise(Protocol):
 
     def variances(self, points: Tensor) -> Tensor:
         """Variances (n,) of rewards at points (n, d), in squared reward units."""
-        ...
 
 
 @dataclass(frozen=True)

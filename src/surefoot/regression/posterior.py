@@ -68,40 +68,31 @@ class Predictive(Protocol):
     @property
     def scale(self) -> float:
         """Reward units in one unit of the model."""
-        ...
 
     def mean(self, points: Tensor) -> Tensor:
         """Posterior mean (n,) at points (n, d), in reward units."""
-        ...
 
     def variance(self, points: Tensor) -> Tensor:
         """Posterior variance (n,) of the function at points (n, d), without noise."""
-        ...
 
     def mean_and_deviation(self, points: Tensor) -> tuple[Tensor, Tensor]:
         """Mean (n,) and standard deviation (n,) at points (n, d)."""
-        ...
 
     @property
     def of_rewards(self) -> Predictive:
         """The same without the pulls whose rewards are not known."""
-        ...
 
     def tabulates(self, points: Tensor) -> bool:
         """Whether mean and deviation at these very points are looked up."""
-        ...
 
     def joint(self, points: Tensor) -> Moments:
         """Joint moments (..., q) at points (..., q, d), differentiable in them."""
-        ...
 
     def components(self, points: Tensor) -> Moments:
         """Joint moments (..., s, q) of the s equally probable parts of a mixture; else of one."""
-        ...
 
     def draws(self, points: Tensor, number: int, generator: torch.Generator) -> Tensor:
         """Values (n, number) at points (n, d) of functions drawn from it."""
-        ...
 
 
 class Posterior(Predictive, Protocol):
@@ -110,34 +101,27 @@ class Posterior(Predictive, Protocol):
     @property
     def embedding(self) -> Embedding:
         """The feature map phi."""
-        ...
 
     @property
     def factor(self) -> RidgeFactor:
         """V of the pulls."""
-        ...
 
     @property
     def coefficients(self) -> Tensor:
         """theta (m,), in the units of the model."""
-        ...
 
     def deviation_at(self, observations: Observations) -> Tensor:
         """Standard deviation (S,) at the sites of observations."""
-        ...
 
     def updated(self, pulls: Sequence[Pull]) -> Posterior:
         """The posterior whose variance is conditioned on pulls without rewards."""
-        ...
 
     @property
     def of_rewards(self) -> Posterior:
         """The posterior without the pulls whose rewards are not known."""
-        ...
 
     def sample_coefficients(self, normals: Tensor) -> Tensor:
         """Coefficients (n, m) of functions from the posterior, for normal draws (n, m)."""
-        ...
 
     def path(
         self,
@@ -155,15 +139,12 @@ class Posterior(Predictive, Protocol):
         Returns:
             The function, in reward units, differentiable in the points.
         """
-        ...
 
     def evaluate(self, points: Tensor) -> Evaluation:
         """Points (p, d) as `covariance` and `evaluated_mean` need them."""
-        ...
 
     def evaluated_mean(self, at: Evaluation) -> Tensor:
         """Posterior mean (p,) at points that were evaluated."""
-        ...
 
     def covariance(self, left: Evaluation, right: Evaluation) -> Tensor:
         """Posterior covariance (..., p, r) of the function, in squared reward units.
@@ -172,7 +153,6 @@ class Posterior(Predictive, Protocol):
             left: Points (..., p, d) that were evaluated.
             right: Points (..., r, d) that were evaluated.
         """
-        ...
 
 
 class Gaussian(ABC):

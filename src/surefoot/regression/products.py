@@ -20,11 +20,9 @@ class Products(Protocol):
 
     def gram(self, features: Tensor, weights: Tensor) -> Tensor:
         """F' diag(weights) F, as (m, m)."""
-        ...
 
     def moments(self, features: Tensor, values: Tensor) -> Tensor:
         """F' values, as (m,)."""
-        ...
 
 
 class AtOnce:

@@ -27,11 +27,9 @@ class FeatureChoice(Protocol):
 
     def update(self, pull: Pull) -> None:
         """Take in a measured point."""
-        ...
 
     def embedding(self, sites: Tensor) -> Embedding:
         """The feature map for all distinct points (S, d), in order of first measurement."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -65,17 +65,14 @@ class Regression(Protocol):
     @property
     def batched(self) -> bool:
         """Whether pulls count when they are chosen."""
-        ...
 
     @property
     def max_dimension(self) -> int:
         """The largest number of features that there can be."""
-        ...
 
     @property
     def is_due(self) -> bool:
         """Whether the features are due to be chosen again."""
-        ...
 
     def update(self, pull: Pull) -> None:
         """Count pulls of one point.
@@ -83,7 +80,6 @@ class Regression(Protocol):
         Args:
             pull: The point and how often it was pulled, negative to take pulls back.
         """
-        ...
 
     def redrawn(self, observations: Observations, generator: torch.Generator) -> Regression:
         """The regression with features chosen again from the pulls so far; itself if they stay.
@@ -92,18 +88,15 @@ class Regression(Protocol):
             observations: The rewards.
             generator: Source of the draws, of this time and of later ones.
         """
-        ...
 
     def current(self, observations: Observations) -> Regression:
         """This regression with all rewarded pulls in its factor, without choosing features."""
-        ...
 
     def with_ridges(self, ridges: Sequence[float]) -> tuple[Regression, ...]:
         """Regressions in the same features and of the same pulls with other regularisations.
 
         None where features change so often that nothing can be kept up to date.
         """
-        ...
 
     def sample(self, observations: Observations, units: RewardUnits) -> Sample:
         """Input of an estimator.
@@ -115,7 +108,6 @@ class Regression(Protocol):
         Returns:
             Features of the sites, the factor of the pulls, and the rewards.
         """
-        ...
 
     def posterior(self, sample: Sample, estimate: Estimate) -> Posterior:
         """The posterior of an estimate.
@@ -127,8 +119,6 @@ class Regression(Protocol):
         Returns:
             The posterior, in reward units.
         """
-        ...
 
     def kept(self, posterior: Posterior | None, sample: Sample, estimate: Estimate) -> Posterior:
         """A posterior that was saved, or the one of the estimate where none was."""
-        ...

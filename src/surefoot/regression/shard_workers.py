@@ -25,7 +25,6 @@ class Workers(Protocol):
 
     def start(self, index: int, part: Part) -> Any:
         """A worker with a part of the arms, in place of one of that number that is lost."""
-        ...
 
     def submit(self, worker: Any, commands: list[Command]) -> Callable[[], Any]:
         """Run commands; what is returned waits for the result of the last one.
@@ -33,7 +32,6 @@ class Workers(Protocol):
         Raises:
             Lost: In either, if the worker is gone.
         """
-        ...
 
 
 class LocalWorkers:

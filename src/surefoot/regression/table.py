@@ -66,7 +66,6 @@ class Source(Protocol):
     @property
     def columns(self) -> Tensor:
         """Factors (A, m) of the features."""
-        ...
 
 
 @dataclass(eq=False)

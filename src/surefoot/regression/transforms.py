@@ -19,28 +19,22 @@ class Transform(Protocol):
     @property
     def is_identity(self) -> bool:
         """Whether values stay as they are."""
-        ...
 
     @property
     def is_affine(self) -> bool:
         """Whether equal differences of values become equal differences."""
-        ...
 
     def __call__(self, values: Tensor) -> Tensor:
         """Transformed values (...)."""
-        ...
 
     def inverse(self, transformed: Tensor) -> Tensor:
         """The values (...) that become these."""
-        ...
 
     def log_slope(self, values: Tensor) -> Tensor:
         """Logarithm of the absolute derivative at values (...)."""
-        ...
 
     def errors(self, values: Tensor, errors: Tensor) -> Tensor:
         """Standard errors (...) of the transformed values, to first order, from those of values."""
-        ...
 
 
 @dataclass(frozen=True)

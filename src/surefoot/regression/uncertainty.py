@@ -24,25 +24,20 @@ class Uncertainty(Protocol):
             posterior: The posterior.
             pulls: Pulls without rewards that it is conditioned on.
         """
-        ...
 
     @property
     def degrees_of_freedom(self) -> float:
         """Degrees of freedom of the Student-t law of an error; infinite for a normal one."""
-        ...
 
     @property
     def smooth(self) -> Uncertainty:
         """The same for the function itself, without microscale variation at single points."""
-        ...
 
     def cross_validation(self) -> CrossValidation:
         """How well the most likely hyperparameters predict each reward from the others."""
-        ...
 
     def bias_near(self, points: Tensor) -> Tensor:
         """How much larger rewards near points (n, d) are than so predicted, in standard errors."""
-        ...
 
 
 @dataclass(frozen=True)

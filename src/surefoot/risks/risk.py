@@ -32,7 +32,6 @@ class Risk(Protocol):
         Raises:
             InvalidInput: If the shapes do not match.
         """
-        ...
 
     def lacing(self, lower: Tensor, upper: Tensor, weights: Tensor) -> Tensor:
         """Environments in which a measurement narrows the interval of the risk.
@@ -48,7 +47,6 @@ class Risk(Protocol):
         Returns:
             Boolean mask (..., n) with at least one entry true, and none where the weight is 0.
         """
-        ...
 
 
 def checked(risk: object) -> Risk:

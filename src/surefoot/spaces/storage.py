@@ -30,16 +30,13 @@ class Storage(Protocol):
     @property
     def precision(self) -> Precision:
         """Precision of the table; computations are in float64 in either case."""
-        ...
 
     @property
     def is_elsewhere(self) -> bool:
         """Whether the table is in other processes."""
-        ...
 
     def scratch(self) -> BinaryIO:
         """An empty file without a name, which is gone when nothing refers to it."""
-        ...
 
 
 @dataclass(frozen=True)

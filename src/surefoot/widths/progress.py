@@ -72,4 +72,3 @@ class Width(Protocol):
         Returns:
             Number of standard deviations, at least 0.
         """
-        ...

@@ -54,23 +54,18 @@ class Method(Protocol):
 
     def start(self, points: Tensor, values: Tensor) -> None:
         """Take in the measurements (n,) of a design (n, d)."""
-        ...
 
     def ask(self) -> Tensor:
         """The points (k, d) to measure next."""
-        ...
 
     def tell(self, values: Tensor) -> None:
         """Take in the measurements (k,) of them."""
-        ...
 
     def recommend(self) -> Tensor:
         """The point (d,) that is thought best."""
-        ...
 
     def seconds(self) -> float:
         """Processor time so far, from a fixed origin."""
-        ...
 
 
 class Surefoot:

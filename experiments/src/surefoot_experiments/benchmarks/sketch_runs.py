@@ -41,11 +41,9 @@ class Player(Protocol):
 
     def choose(self) -> int:
         """The next arm."""
-        ...
 
     def learn(self, arm: int, reward: float) -> int:
         """Take in its reward; gives the number of features in use."""
-        ...
 
 
 class Asking:

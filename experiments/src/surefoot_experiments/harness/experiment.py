@@ -20,15 +20,12 @@ class Output(Protocol):
 
     def checks(self, tables: Tables) -> list[Check]:
         """The claims that are checked."""
-        ...
 
     def pictures(self, tables: Tables) -> Mapping[str, Figure]:
         """Figures by file name, without the ending."""
-        ...
 
     def page(self, manifest: Manifest, tables: Tables, data: Data | None) -> str:
         """The report, in Markdown."""
-        ...
 
 
 @dataclass(frozen=True)

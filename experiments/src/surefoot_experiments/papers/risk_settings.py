@@ -42,7 +42,6 @@ class Search(Protocol):
 
     def __call__(self, lacing: Lacing) -> SurrogateBound | None:
         """The policy in place of V-UCB's own, if there is one."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,6 @@ class Law(Protocol):
         generator: Generator,
     ) -> Tensor:  # (n,)
         """One independent reward of each of the arms."""
-        ...
 
     def moment(
         self,
@@ -34,7 +33,6 @@ class Law(Protocol):
         means: Tensor,  # (A,), of all arms
     ) -> float:
         """A bound on E|y|^order that holds at every arm, for an order in [1, 2]."""
-        ...
 
 
 @dataclass(frozen=True)

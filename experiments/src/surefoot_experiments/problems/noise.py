@@ -27,7 +27,6 @@ class Noise(Protocol):
         generator: Generator,
     ) -> Tensor:  # (count,)
         """Draw `count` independent errors, in the units of the function they are added to."""
-        ...
 
 
 class SymmetricNoise(Noise, Protocol):
@@ -35,7 +34,6 @@ class SymmetricNoise(Noise, Protocol):
 
     def absolute_moment(self, order: float) -> float:
         """E|error|^order or a bound on it, for an order in [1, 2]; `InvalidInput` if infinite."""
-        ...
 
 
 @dataclass(frozen=True)

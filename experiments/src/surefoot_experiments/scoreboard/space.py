@@ -28,15 +28,12 @@ class Parameter(Protocol):
     @property
     def width(self) -> int:
         """The number of coordinates."""
-        ...
 
     def encode(self, value: Any) -> list[float]:
         """The coordinates of a value."""
-        ...
 
     def decode(self, coordinates: Coordinates) -> Value:
         """The value nearest to coordinates."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -24,11 +24,9 @@ class Objective(Protocol):
 
     def measure(self, point: Point, generator: np.random.Generator) -> float:
         """A noisy measurement, NaN for a crash. Draws the same numbers at every point."""
-        ...
 
     def score(self, point: Point) -> Mapping[str, float]:
         """The gap of a point to the optimum, and what else is scored, by name."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -32,11 +32,9 @@ class Predicted(Protocol):
     @property
     def has_effects(self) -> bool:
         """Whether effects of conditions on it are reported."""
-        ...
 
     def check_single(self, what: str) -> None:
         """`InvalidInput` if a configuration has several of what is named, in an environment."""
-        ...
 
     def values(self) -> tuple[Tensor, Tensor]:
         """Environments (n, dz) and their weights (n,), which are numbers in a study.
@@ -44,7 +42,6 @@ class Predicted(Protocol):
         Raises:
             InvalidInput: If there are none.
         """
-        ...
 
     def variable(self, index: int, value: float) -> tuple[str, float]:
         """Name and value of a variable of the environment, from its index.
@@ -52,7 +49,6 @@ class Predicted(Protocol):
         Raises:
             InvalidInput: If there are none.
         """
-        ...
 
     def at(
         self, belief: Belief, x: Tensor, environments: Environments | None, offset: Tensor | float
@@ -65,7 +61,6 @@ class Predicted(Protocol):
             environments: One for each configuration, whose value under it is predicted instead.
             offset: Effect of conditions (n,) on the transformed values.
         """
-        ...
 
 
 @dataclass(frozen=True)

@@ -26,14 +26,12 @@ class Rival(Protocol):
 
     def ask(self) -> Point:
         """The point to measure next."""
-        ...
 
     def tell(self, point: Point, value: float, **others: float) -> None:
         """Take in a measurement of the point asked for; NaN if it crashed.
 
         Where there are constraints, `others` are their values by name.
         """
-        ...
 
     def recommend(self) -> Point:
         """The point that its user would deploy; empty if it recommends none.
@@ -41,7 +39,6 @@ class Rival(Protocol):
         A rival that predicts its value has the attribute `interval` then, the ends of a 95 %
         interval.
         """
-        ...
 
 
 def main(module: str) -> None:
