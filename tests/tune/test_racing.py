@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from support.study_doubles import all_of
+from surefoot._internal.numbers import SHOWING
 from surefoot.tune.comparison.compare import ComparisonFailed, compare
 from surefoot.tune.definition.command_template import CommandTemplate
 from surefoot.tune.definition.study_file import StudyFile, StudyFileError
@@ -24,7 +25,7 @@ from surefoot.tune.report.collect import collect
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study.opened_study import create_study, open_study
 from surefoot.tune.study.trial_attributes import ENDED_EARLY, RACE, record_of
-from surefoot.tune.study.trials import LEAST_RACED, StudyTrials
+from surefoot.tune.study.trials import StudyTrials
 from surefoot.tune.workers.worker_loop import tune
 
 ONE_BY_ONE = """
@@ -148,19 +149,19 @@ def test_a_study_ends_runs_that_lose_and_keeps_their_samples(write_study):
     opened = create_study(StudyFile.load(path))
     for share in (0.1, 0.11, 0.12, 0.13, 0.14, 0.15, 0.16, 0.17, 0.9, 0.1):
         opened.study.enqueue_trial({"size": 1024, "share": share, "mode": "OFF"})
-    study_trials = StudyTrials(opened, LEAST_RACED + 2, "a run", "w0")
+    study_trials = StudyTrials(opened, SHOWING + 2, "a run", "w0")
     tune(study_trials, objective_of(study_trials.study_file, KeptProcesses(-1, -1)), Stop())
     trials = all_of(study_trials)
-    assert all(RACE not in trial.user_attrs for trial in trials[:LEAST_RACED])
-    assert [bool(trial.user_attrs.get(ENDED_EARLY)) for trial in trials[LEAST_RACED:]] == [
+    assert all(RACE not in trial.user_attrs for trial in trials[:SHOWING])
+    assert [bool(trial.user_attrs.get(ENDED_EARLY)) for trial in trials[SHOWING:]] == [
         True,
         False,
     ]
     shown = collect(open_study(path).state()).trials
-    assert [one.state for one in shown[LEAST_RACED:]] == ["ended early", "complete"]
-    assert trials[LEAST_RACED].value == pytest.approx(10.0, abs=0.3)
-    assert record_of(trials[LEAST_RACED])["sem"] > 1.5 * record_of(trials[0])["sem"]
-    assert "ended early" in result_of(trials[LEAST_RACED], study_trials.study_file)
+    assert [one.state for one in shown[SHOWING:]] == ["ended early", "complete"]
+    assert trials[SHOWING].value == pytest.approx(10.0, abs=0.3)
+    assert record_of(trials[SHOWING])["sem"] > 1.5 * record_of(trials[0])["sem"]
+    assert "ended early" in result_of(trials[SHOWING], study_trials.study_file)
 
 
 def test_the_second_run_of_a_pair_ends_once_it_is_decided(tmp_path):

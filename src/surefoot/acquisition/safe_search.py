@@ -10,10 +10,10 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 from torch import Tensor
 
 from surefoot._internal.linalg import distances
-from surefoot._internal.numbers import FEWEST
+from surefoot._internal.numbers import CONFIDENT, FEWEST
 from surefoot.acquisition.argmax import RAW
 from surefoot.acquisition.refinement import CHANGED, stepped
-from surefoot.beliefs.constraints import CONFIDENT, ConstraintBelief, ConstraintBeliefs
+from surefoot.beliefs.constraints import ConstraintBelief, ConstraintBeliefs
 from surefoot.spaces import Arms, Box
 from surefoot.types import NotReady
 

@@ -14,6 +14,7 @@ from surefoot._internal import checks
 from surefoot._internal.brief import brief
 from surefoot._internal.estimands import ESTIMANDS, Estimand
 from surefoot._internal.html import as_html
+from surefoot._internal.numbers import SAMPLES
 from surefoot._internal.process_settings import with_own_settings
 from surefoot._internal.tensors import NO_ROWS
 from surefoot.beliefs import certificate as certificates
@@ -29,7 +30,6 @@ from surefoot.regression.transforms import UNCHANGED, Chain
 from surefoot.risks.functionals import on_space
 from surefoot.risks.risk import Risk
 from surefoot.spaces import Arms, Box, Joint
-from surefoot.spaces.finite_environment import REPRESENTING
 from surefoot.spaces.listed_designs import Designs, located_designs, named_rows, rows_of
 from surefoot.spaces.pending import PendingQueries
 from surefoot.types import Certificate, InvalidInput
@@ -103,7 +103,7 @@ class Belief:
         alone = replace(self)  # a copy: no cycle keeps it alive
         if not self.space.has_environment:
             return Candidates(alone)
-        return Candidates.sampled(alone, REPRESENTING, torch.Generator().manual_seed(0))
+        return Candidates.sampled(alone, SAMPLES, torch.Generator().manual_seed(0))
 
     @cached_property
     def predictions(self) -> Predictions:

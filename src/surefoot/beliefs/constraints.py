@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from surefoot import kernels
-from surefoot._internal.numbers import FEW_ENOUGH, OF_95, ROUNDING, TINY
+from surefoot._internal.numbers import CONFIDENT, FEW_ENOUGH, OF_95, ROUNDING, TINY
 from surefoot.beliefs.estimands import of_measured_sign
 from surefoot.beliefs.outcome import OutcomeBelief
 from surefoot.beliefs.probability import Probability
@@ -20,9 +20,6 @@ from surefoot.regression.levels import levels_of
 from surefoot.regression.posterior import Predictive
 from surefoot.regression.transforms import Affine, Chain
 from surefoot.types import Constraint, Outcome
-
-CONFIDENT = 0.95
-"""Probability that all constraints hold, from which a configuration is recommended."""
 
 UNLIKELY = 0.05
 """Probability that all constraints hold, below which a point of the initial design is left out."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from surefoot._internal.numbers import TINY
+from surefoot._internal.numbers import SAMPLES, TINY
 from surefoot._internal.process_settings import with_own_settings
 from surefoot.spaces.listed_designs import Designs, located_designs
 from surefoot.spaces.representatives import filling
@@ -16,7 +16,6 @@ from surefoot.types import InvalidInput
 if TYPE_CHECKING:
     from surefoot.beliefs.belief import Belief
 
-_DRAWS = 1024  # functions drawn from the posterior
 _DRAWN = 384  # designs at which they are drawn
 
 
@@ -78,16 +77,16 @@ def largest(belief: Belief, over: Designs) -> Tensor:
     generator = torch.Generator().manual_seed(0)
     points = filling(belief.space.design, over.cpu(), generator).to(over.device)
     if not bool(belief.candidates.is_assured(over)):
-        return torch.full((_DRAWS,), torch.inf, dtype=torch.float64)
+        return torch.full((SAMPLES,), torch.inf, dtype=torch.float64)
     predictions = belief.predictions
     with torch.no_grad():
         mean, deviation = predictions.belief.band.predictive.mean_and_deviation(points)
         best = (mean + 3.0 * deviation).topk(min(_DRAWN, len(points))).indices
         points = torch.cat([over, points[best]])
-        drawn = belief.outcome.integrated.draws(points, _DRAWS, generator)
+        drawn = belief.outcome.integrated.draws(points, SAMPLES, generator)
         values = predictions.comparable(drawn)
         changes = values[1:] - values[:1]
-        holds = belief.constraints.draws(points[1:], _DRAWS, generator)
+        holds = belief.constraints.draws(points[1:], SAMPLES, generator)
         largest = torch.where(holds, changes, -torch.inf).amax(0).cpu()
         if predictions.is_ratio:
             sign = 1.0 if belief.reported.units.is_increasing else -1.0

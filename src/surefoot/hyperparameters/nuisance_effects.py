@@ -12,9 +12,8 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor
 
+from surefoot._internal.numbers import TESTED
 from surefoot._internal.tensors import NO_VALUES
-
-LEAST_REWARDS = 12  # measured under known conditions, from which on an effect is looked for
 
 _LOG_VARIANCE = (-3.0, 2.0)  # mean and deviation of the prior, in squared standardised units
 _LOG_TIMESCALE = (math.log(0.5), 1.5)  # the same, as a share of the active time
@@ -273,9 +272,9 @@ def effects_of(workers: Tensor, times: Tensor, names: Sequence[str]) -> list[Nui
     """Effects of those names that rewards can tell about, given workers (n,) and times (n,)."""
     found: list[NuisanceEffect] = []
     known, measured = workers[workers >= 0], times[~times.isnan()]
-    if "worker" in names and len(known) >= LEAST_REWARDS and 1 < len(known.unique()) < len(known):
+    if "worker" in names and len(known) >= TESTED and 1 < len(known.unique()) < len(known):
         found.append(WorkerEffect(workers))
-    differ = len(measured) >= LEAST_REWARDS and float(measured.min()) < float(measured.max())
+    differ = len(measured) >= TESTED and float(measured.min()) < float(measured.max())
     if "drift" in names and differ:
         found.append(DriftEffect(times, active_time(measured)))
     return found

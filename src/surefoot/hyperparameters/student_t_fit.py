@@ -15,7 +15,7 @@ from surefoot import kernels
 from surefoot._internal import checks
 from surefoot._internal.effects import EFFECTS
 from surefoot._internal.linalg import cholesky
-from surefoot._internal.numbers import FEW_ENOUGH, NEW_SHARE
+from surefoot._internal.numbers import FEW_ENOUGH, NEW_SHARE, SHOWING
 from surefoot._internal.tensors import NO_INDICES
 from surefoot.estimators.student_t import cautious_weights
 from surefoot.hyperparameters.ascent import Ascent, distinct, with_bound
@@ -68,7 +68,6 @@ if TYPE_CHECKING:
 
 _EARLY = 30  # rewards, up to which every new one makes a fit due
 _RARE_SHARE, _MOST_BETWEEN = 0.1, 10  # of them, later on: as much as one of 1,000 waits for
-_LEAST_NUMBER = 8  # of rewards, for which transformations and other kernels are tried
 _LEAST_COMPARED = 5  # rewards, from which on an earlier function is compared
 _BESIDE, _LEAST_BESIDE = 3, 20  # rewards beside each of those at a narrow maximum, and all
 
@@ -308,7 +307,7 @@ class HyperparameterFit:
             self.effects,
             self.of_zeros,
         )
-        best, many = search.plain(), len(first) >= _LEAST_NUMBER
+        best, many = search.plain(), len(first) >= SHOWING
         if self.warped and many:
             best = search.on_levels(search.compressed(best))
         units = best.units

@@ -12,13 +12,12 @@ from torch import Tensor
 
 from surefoot._internal import checks
 from surefoot._internal.brief import brief
-from surefoot._internal.numbers import ROUNDING, TINY
+from surefoot._internal.numbers import ROUNDING, SAMPLES, TINY
 from surefoot.types import InvalidInput
 
 WeightFunction = Callable[[Tensor], Tensor]
 """Function of designs x (q, dx) that returns the probabilities (q, n) of n environments."""
 
-REPRESENTING = 1024  # values of an environment, of which all are taken up to there
 _ROUNDING = 1e-6  # by which the sum of probabilities may differ from 1
 _SINGLE_PRECISION = 1e-7  # relative rounding error of a value that passed through float32
 
@@ -64,10 +63,10 @@ class FiniteEnvironment:
     ) -> None:
         values = _rows("points", points)
         object.__setattr__(self, "points", values)
-        if callable(weights) and len(values) > REPRESENTING:
+        if callable(weights) and len(values) > SAMPLES:
             raise InvalidInput(
                 f"`weights` is a function and there are {len(values)} points, expected at most "
-                f"{REPRESENTING:,}: pass fewer points, or weights that are the same everywhere."
+                f"{SAMPLES:,}: pass fewer points, or weights that are the same everywhere."
             )
         known = weights if callable(weights) else _probabilities(weights, len(values))
         object.__setattr__(self, "weights", known)
@@ -178,7 +177,7 @@ class FiniteEnvironment:
         """
         if callable(self.weights):
             return self.points, self.weights_at
-        if spread or len(self) <= max(number, REPRESENTING):
+        if spread or len(self) <= max(number, SAMPLES):
             return self.points, self.weights
         offset = torch.rand((), generator=generator, dtype=torch.float64)
         marks = (torch.arange(number, dtype=torch.float64) + offset) / number

@@ -19,6 +19,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from surefoot._internal.numbers import TESTED
 from surefoot.integrations.optuna.predictions import unmeasured_text
 from surefoot.integrations.optuna.search_space import ExhaustedSpace
 from surefoot.tune.definition.constraint_text import beyond_text, probability_text
@@ -30,7 +31,7 @@ from surefoot.tune.stopping import Stop
 from surefoot.tune.study.failures import explained_failure
 from surefoot.tune.study.findings import Findings, exhausted_note
 from surefoot.tune.study.front_text import front_words
-from surefoot.tune.study.model_checks import LEAST_TRIALS, contradictions
+from surefoot.tune.study.model_checks import contradictions
 from surefoot.tune.study.schedule import Schedule
 from surefoot.tune.study.state import StudyState
 from surefoot.tune.study.trial_attributes import (
@@ -144,7 +145,7 @@ class Progress:
     @property
     def outliers(self) -> int | None:
         """Number of outliers, None before there are enough measurements to tell them."""
-        if self.findings is None or self.findings.measured < LEAST_TRIALS:
+        if self.findings is None or self.findings.measured < TESTED:
             return None
         return int(self.findings.state.belief.outliers.sum())
 
@@ -153,7 +154,7 @@ class Progress:
         if findings.recommended is None:
             return
         state, earlier = findings.state, self._trials.opened.recommended
-        compared = findings.measured % LEAST_TRIALS == 0  # which takes as long as a fit
+        compared = findings.measured % TESTED == 0  # which takes as long as a fit
         doubts = contradictions(state, earlier, compared=compared)
         self.findings, earlier[findings.measured] = findings, state.recommendation
         end = Schedule(state, self._trials.rounds).end

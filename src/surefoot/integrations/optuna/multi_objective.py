@@ -12,11 +12,10 @@ from optuna.trial import FrozenTrial, TrialState
 
 from surefoot._internal import checks
 from surefoot._internal.html import as_html
-from surefoot._internal.numbers import SAMPLES
+from surefoot._internal.numbers import CONFIDENT, SAMPLES
 from surefoot._internal.pareto import non_dominated
 from surefoot._internal.user_warnings import warn
 from surefoot.beliefs.belief import rows
-from surefoot.beliefs.constraints import CONFIDENT
 from surefoot.integrations.optuna.endings import trials_of
 from surefoot.integrations.optuna.front import Front, ParetoPoint
 from surefoot.integrations.optuna.objectives import column_names

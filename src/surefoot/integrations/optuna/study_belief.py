@@ -15,14 +15,14 @@ from torch import Tensor
 from surefoot._internal import checks
 from surefoot._internal.estimands import Estimand
 from surefoot._internal.html import as_html, at_least, at_most
-from surefoot._internal.numbers import OF_95
+from surefoot._internal.numbers import CONFIDENT, OF_95
 from surefoot._internal.process_settings import with_own_settings
 from surefoot._internal.user_warnings import warn
 from surefoot.acquisition.recommendation import By, recommend
 from surefoot.acquisition.scores import PolicyState
 from surefoot.beliefs import Belief, gains
 from surefoot.beliefs.belief import rows
-from surefoot.beliefs.constraints import CONFIDENT, goal_of
+from surefoot.beliefs.constraints import goal_of
 from surefoot.beliefs.estimands import Ends, of_measured_sign
 from surefoot.integrations.optuna.predicted import VALUE, Environments, Predicted
 from surefoot.integrations.optuna.predictions import (

@@ -12,6 +12,7 @@ import numpy as np
 from rich.console import Console
 
 from surefoot._internal import checks
+from surefoot._internal.numbers import CONFIDENT
 from surefoot._internal.user_warnings import warn
 from surefoot.tune.comparison.comparison import (
     Comparison,
@@ -31,7 +32,7 @@ from surefoot.tune.comparison.comparison_file import (
 )
 from surefoot.tune.comparison.measured_limits import measured_limits
 from surefoot.tune.comparison.named_settings import NamedSetting, first_setting, named_settings
-from surefoot.tune.comparison.paired_test import CONFIDENCE, PairedTest, least_pairs, medians_text
+from surefoot.tune.comparison.paired_test import PairedTest, least_pairs, medians_text
 from surefoot.tune.definition.constraint_text import beyond_text
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.display import console_of, objectives_text, show
@@ -305,7 +306,7 @@ def recorded_comparison(
     if defaults is None:
         return None
     settings = NamedSetting("default", defaults), NamedSetting("recommended", best)
-    comparing = Comparing(study_file, *settings, 1, CONFIDENCE, False)
+    comparing = Comparing(study_file, *settings, 1, CONFIDENT, False)
     pairs = recorded_runs(study_file, _identity(comparing))
     result = comparing.result(pairs)
     return (result, pairs) if result.pairs else None
@@ -336,7 +337,7 @@ def measured_verdict(study_file: StudyFile, best: dict[str, Any]) -> str:
     limits = "".join(f" Limit of {one.text('the defaults', 'this')}." for one in result.limits)
     return (
         f"Measured against the defaults in {result.pairs} pair{'s' * (result.pairs != 1)} by "
-        f"`surefoot compare`: {verdict} ({100 * CONFIDENCE:g} % confidence){size}.{limits}"
+        f"`surefoot compare`: {verdict} ({100 * CONFIDENT:g} % confidence){size}.{limits}"
         f" {result.medians}"
     ).rstrip()
 

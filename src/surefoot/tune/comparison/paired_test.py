@@ -49,12 +49,12 @@ from numpy.typing import NDArray
 
 from surefoot._internal import checks
 from surefoot._internal.html import at_least
+from surefoot._internal.numbers import CONFIDENT
 from surefoot.tune.estimate_text import measured_text
 from surefoot.types import InvalidInput
 
 Floats = NDArray[np.float64]
 
-CONFIDENCE = 0.95
 NODES = 24
 # Mass near 0 for small differences, and near 1, so that eight pairs with the same sign decide at
 # 95 %, seven if they are of one size; an exponent of 2 would be Beta(1/2, 1/2).
@@ -85,7 +85,7 @@ class PairedTest:
 
 
 def paired_test(
-    differences: Floats, confidence: float = CONFIDENCE, errors: Floats | None = None
+    differences: Floats, confidence: float = CONFIDENT, errors: Floats | None = None
 ) -> PairedTest:
     """Test whether paired differences are centred at zero, at any number of pairs.
 
@@ -126,7 +126,7 @@ def paired_test(
     return PairedTest(sign, probability, *_invert(d, shares, threshold))
 
 
-def sign_test(above: int, below: int, confidence: float = CONFIDENCE) -> int:
+def sign_test(above: int, below: int, confidence: float = CONFIDENT) -> int:
     """Decision of the test about differences of one size: 1 or -1, 0 if it is open.
 
     Where they are of a fixed value from each of a series, such as samples from a limit, the error
@@ -150,7 +150,7 @@ def sign_test(above: int, below: int, confidence: float = CONFIDENCE) -> int:
     return int(positive) - int(negative)
 
 
-def median_interval(values: Floats, confidence: float = CONFIDENCE) -> tuple[float, float]:
+def median_interval(values: Floats, confidence: float = CONFIDENT) -> tuple[float, float]:
     """Confidence sequence of the median of one series: the values that `sign_test` does not reject.
 
     It is exact at any number of values, whichever comes when, if each has this median given all
@@ -180,7 +180,7 @@ def medians_text(
     other: tuple[str, Floats],
     minimize: bool,
     unit: str,
-    confidence: float = CONFIDENCE,
+    confidence: float = CONFIDENT,
     number: int = 2,
 ) -> str:
     """The median of a series, and how much better it is than that of another, in a sentence.
@@ -250,7 +250,7 @@ def precisions(errors: Floats) -> Floats:
 
 def decision_times(
     differences: Floats,
-    confidence: float = CONFIDENCE,
+    confidence: float = CONFIDENT,
     shares: Floats | None = None,
     start: int = 0,
 ) -> NDArray[np.int64]:
@@ -305,7 +305,7 @@ def least_pairs(confidence: float) -> int:
 
 
 def pairs_to_decide(
-    differences: Floats, confidence: float = CONFIDENCE, errors: Floats | None = None
+    differences: Floats, confidence: float = CONFIDENT, errors: Floats | None = None
 ) -> int | None:
     """Estimate how many more pairs decide the test, if they are like those so far.
 

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from surefoot._internal.html import as_html
+from surefoot._internal.numbers import TESTED
 from surefoot.integrations.optuna.predictions import unmeasured_text
 from surefoot.parameters import Choice, Space
 from surefoot.tune.definition.constraint_text import (
@@ -24,7 +25,7 @@ from surefoot.tune.study.confirm_stage import ConfirmStage
 from surefoot.tune.study.effects_text import effect_lines
 from surefoot.tune.study.failures import failure_lines
 from surefoot.tune.study.front_text import StudyFront
-from surefoot.tune.study.model_checks import LEAST_TRIALS, contradictions
+from surefoot.tune.study.model_checks import contradictions
 from surefoot.tune.study.opened_study import OpenedStudy
 from surefoot.tune.study.state import StudyState
 from surefoot.tune.study.trial_attributes import IMPORTED
@@ -203,7 +204,7 @@ class Findings:
         if self.checkpoints is not None:
             return self.checkpoints
         measured = self.measured
-        if not self.state.study_file.scheme.is_replayed or measured // 2 < LEAST_TRIALS:
+        if not self.state.study_file.scheme.is_replayed or measured // 2 < TESTED:
             return []
         # No model recommended anything after measurements that were imported later, at once.
         imported = sum(IMPORTED in trial.user_attrs for trial in self.state.measured)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from optuna.trial import FrozenTrial, TrialState
 
-from surefoot._internal.numbers import FEWEST, TINY
+from surefoot._internal.numbers import FEWEST, TESTED, TINY
 from surefoot.tune.estimate_text import Units, estimate_text
 from surefoot.tune.study.state import StudyState
 from surefoot.tune.study.trial_attributes import ASKED
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 LEVEL = 0.005  # probability of a warning, of each kind, where nothing is wrong
 _LEAST_EQUAL = 5  # configurations
-LEAST_TRIALS = 12  # for a trend, an outlier, or a model that should have known better
 _BETTER = 10.0  # nats, by which another model predicts what is left out: very strong evidence
 ALONE = "measure with one worker, or give each cores of its own"
 _IN_TURN = 1.45  # 1 + 2 (correlation of absolute differences that share a Gaussian measurement)
@@ -289,7 +288,7 @@ def change_point(residuals: NDArray[np.float64]) -> tuple[int, float]:
         Pettitt 1979, "A non-parametric approach to the change-point problem".
     """
     number = len(residuals)
-    if number < LEAST_TRIALS:
+    if number < TESTED:
         return 0, 1.0
     _, position, counts = np.unique(residuals, return_inverse=True, return_counts=True)
     ranks = (np.cumsum(counts) - 0.5 * (counts - 1))[position]  # of equal values their mean
@@ -304,7 +303,7 @@ def _earlier_predictions(
     units: Units, model: StudyBelief, earlier: Mapping[int, StudyRecommendation]
 ) -> str:
     """Whether most of the earlier intervals miss what the model predicts there now."""
-    known = {count: best for count, best in earlier.items() if count >= LEAST_TRIALS}
+    known = {count: best for count, best in earlier.items() if count >= TESTED}
     if len(known) < 2:
         return ""
     settings = [best.params for best in known.values()]

@@ -14,6 +14,7 @@ from typing import Any
 from optuna.exceptions import UpdateFinishedTrialError
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
+from surefoot._internal.numbers import SHOWING
 from surefoot.integrations.optuna import (
     ENVIRONMENT,
     INTERRUPTED,
@@ -58,9 +59,6 @@ FIXED = "fixed_params"  # the system attribute of `Study.enqueue_trial`
 
 TRIED_AGAIN = "surefoot:tried_again"
 """User attribute of a trial of a known configuration, after failures of others in a row."""
-
-
-LEAST_RACED = 8  # measurements before the first race: fewer do not tell the noise of a run
 
 
 class NoTrial(enum.Enum):
@@ -460,7 +458,7 @@ def race_of(state: StudyState) -> Race:
         model = state.belief
     except NotReady:
         return NO_RACE
-    if len(model.trials) < LEAST_RACED:
+    if len(model.trials) < SHOWING:
         return NO_RACE
     measured = [trial.params for trial in state.measured]
     values, *_ = model.predict(measured)
