@@ -65,3 +65,18 @@ def test_the_best_whole_numbers_are_exchanged_along_a_boundary(high):
     found = space.encoding.decode(best_point(score, box, generator, box.sample(8, generator)))
     assert sum(found.values()) == high
     assert list(found.values()) == [round(0.45 * high), round(0.25 * high), round(0.3 * high)]
+
+
+def test_a_score_is_polished_beside_where_it_is_infinite():
+    space = Space({"a": Float(0, 1), "b": Float(0, 1)}, ["a + b <= 1"])
+    box = space.encoding.box
+
+    def score(x: torch.Tensor) -> torch.Tensor:
+        return (x[:, 0] - x[:, 1] - 0.2).clamp_min(0.0).log() - 4.0 * (x[:, 1] - 0.35).square()
+
+    generator = torch.Generator().manual_seed(0)
+    found = best_point(score, box, generator, box.sample(8, generator))
+    # On the boundary, where the slope of log(.8 - 2 b) - 4 (b - .35)^2 is 0.
+    b = float(found[1])
+    assert abs(float(found.sum()) - 1.0) < 1e-9
+    assert abs(-2.0 / (0.8 - 2.0 * b) - 8.0 * (b - 0.35)) < 1e-3

@@ -89,8 +89,9 @@ def polished(score: Score, box: Box, start: Tensor, steps: int) -> Tensor:
         values = torch.where(values.isinf(), torch.ones_like(values), values)
         if not values.requires_grad:
             return values.cpu().numpy(), np.zeros((len(values), len(unit)))
-        slopes = [torch.autograd.grad(one, at, retain_graph=True)[0] * span for one in values]
-        return values.detach().cpu().numpy(), torch.stack(slopes).cpu().numpy()
+        rows = [torch.autograd.grad(one, at, retain_graph=True)[0] * span for one in values]
+        slopes = torch.stack(rows).nan_to_num(0.0, 0.0, 0.0)
+        return values.detach().cpu().numpy(), slopes.cpu().numpy()
 
     first = ((start[columns] - lower) / span).cpu().numpy()
     (center, steepness), (_, slopes) = (
