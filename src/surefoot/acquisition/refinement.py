@@ -1,4 +1,4 @@
-"""Random search around good points where known constraints between coordinates hold."""
+"""Search around good points where known constraints between coordinates hold."""
 
 from __future__ import annotations
 
@@ -82,33 +82,35 @@ def polished(score: Score, box: Box, start: Tensor, steps: int) -> Tensor:
     columns = torch.tensor(box.continuous, device=start.device)
     lower, span = box.lower[columns], box.span[columns]
 
-    def evaluated(function: Score, unit: Floats) -> tuple[Floats, Floats]:
-        """Values (r,) and their slopes (r, c) on the unit cube; 1 for an unknown margin."""
+    def evaluated(function: Score, unit: Floats) -> tuple[Tensor, Tensor]:
+        """The coordinates (c,) that change, and the values (r,) there."""
         at = (lower + span * torch.from_numpy(unit).to(start)).requires_grad_()
-        values = function(start.index_copy(0, columns, at).unsqueeze(0)).reshape(-1)
-        values = torch.where(values.isinf(), torch.ones_like(values), values)
+        return at, function(start.index_copy(0, columns, at).unsqueeze(0)).reshape(-1)
+
+    def slopes(at: Tensor, values: Tensor) -> Floats:
+        """Slopes (r, c) of the values on the unit cube, 0 where they are not finite."""
         if not values.requires_grad:
-            return values.cpu().numpy(), np.zeros((len(values), len(unit)))
+            return np.zeros((len(values), len(at)))
         rows = [torch.autograd.grad(one, at, retain_graph=True)[0] * span for one in values]
-        slopes = torch.stack(rows).nan_to_num(0.0, 0.0, 0.0)
-        return values.detach().cpu().numpy(), slopes.cpu().numpy()
+        return torch.stack(rows).nan_to_num(0.0, 0.0, 0.0).cpu().numpy()
 
     first = ((start[columns] - lower) / span).cpu().numpy()
-    (center, steepness), (_, slopes) = (
-        evaluated(one, first) for one in (score, box.region.margins)
-    )
+    known = evaluated(score, first)
     # In units of the slopes at the start, in which the tolerances are.
-    size, sizes = (np.where(one.any(-1), np.abs(one).max(-1), 1.0) for one in (steepness, slopes))
+    center, size = known[1].item(), float(_sizes(slopes(*known))[0])
+    sizes = _sizes(slopes(*evaluated(box.region.margins, first)))
 
     def loss(unit: Floats) -> tuple[float, Floats]:
-        values, slopes = evaluated(score, unit)
-        return float(((center - values) / size)[0]), -slopes[0] / size
+        at, values = evaluated(score, unit)
+        return (center - values.item()) / size, -slopes(at, values)[0] / size
 
     def margins(unit: Floats) -> Floats:
-        return evaluated(box.region.margins, unit)[0] / sizes
+        with torch.no_grad():
+            values = evaluated(box.region.margins, unit)[1]
+        return torch.where(values.isinf(), 1.0, values).cpu().numpy() / sizes  # of a mere sign: 1
 
     def slopes_of_margins(unit: Floats) -> Floats:
-        return evaluated(box.region.margins, unit)[1] / sizes[:, None]
+        return slopes(*evaluated(box.region.margins, unit)) / sizes[:, None]
 
     found = optimize.minimize(
         loss,
@@ -121,3 +123,8 @@ def polished(score: Score, box: Box, start: Tensor, steps: int) -> Tensor:
     )
     at = (lower + span * torch.from_numpy(found.x).to(start)).clamp(lower, lower + span)
     return box.snap(start.index_copy(0, columns, at).unsqueeze(0))[0]
+
+
+def _sizes(slopes: Floats) -> Floats:
+    """Largest component (r,) of slopes (r, c), 1 where there are none."""
+    return np.where(slopes.any(-1), np.abs(slopes).max(-1), 1.0)

@@ -348,7 +348,7 @@ class SurefootSampler(BaseSampler):
                 and tracker.has_chosen(number, param_name, known)
             ):
                 given, ranges = {**_given(trial), **known}, {param_name: param_distribution}
-                part = tracker.part(given, {**distributions(tracker.encoding.space), **ranges})
+                part = tracker.part(given, {**tracker.distributions, **ranges})
                 params = self._propose(study, trial, tracker, part)
                 if param_name in params and _includes(param_distribution, params[param_name]):
                     return params[param_name]
@@ -512,10 +512,9 @@ class SurefootSampler(BaseSampler):
         others, so whoever wrote last sees that both are the same, and moves.
         """
         params, before = tracker.propose(trial.number, part), None
-        every = distributions(tracker.encoding.space)
         for attempt in range(MOVES):
             environment = tracker.reserved_environment(trial.number)
-            write_reservation(study, trial, every, params, environment)
+            write_reservation(study, trial, tracker.distributions, params, environment)
             running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
             tracker.read_running(other for other in running if other.number != trial.number)
             if params == before or not tracker.is_shared(trial.number):

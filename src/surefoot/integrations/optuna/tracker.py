@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from optuna.distributions import BaseDistribution
 from optuna.trial import FrozenTrial, TrialState
 from torch import Tensor
 
@@ -407,6 +408,11 @@ class StudyTracker:
         return [t for t in trials[self._read_below :] if t.number not in self._read]
 
     @cached_property
+    def distributions(self) -> dict[str, BaseDistribution]:
+        """Distributions of the parameters as Optuna stores them, by name."""
+        return distributions(self.encoding.space)
+
+    @cached_property
     def _every(self) -> set[bytes]:
         """All configurations of a small space without an environment, none of any other."""
         points = every_point(self.encoding.box, LISTED)
@@ -529,7 +535,7 @@ class StudyTracker:
 
     def _place_of_running(self, trial: FrozenTrial) -> Place | None:
         """The place that a running trial measures, None while it is not known completely."""
-        reserved, reserved_z = read_reservation(trial, distributions(self.encoding.space))
+        reserved, reserved_z = read_reservation(trial, self.distributions)
         params = reserved | trial.params
         point = self.encoding.encode(params) if params else None
         if point is None:
