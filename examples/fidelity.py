@@ -18,7 +18,7 @@ space = sf.parameters.Space(
     {"threads": sf.parameters.Int(1, 32), "cache": sf.parameters.Float(0, 1)}
 )
 fidelity = sf.Fidelity([5, 30, 120], cost=[5, 30, 120])
-optimizer = sf.algorithms.robust_ucb(space, fidelity=fidelity, seed=0)
+optimizer = sf.algorithms.robust_ucb(sf.Problem(space, fidelity=fidelity), seed=0)
 spent = 0.0
 while spent < 1200:  # seconds: ten runs of full length
     query = optimizer.ask()

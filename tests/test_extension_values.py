@@ -122,7 +122,9 @@ def test_two_objectives_with_a_policy_of_ones_own(tmp_path: Any) -> None:
         return gain, {"cost": cost}
 
     optimizer = sf.algorithms.robust_ucb(
-        UNIT, policy=Chebyshev(), outcomes={"cost": sf.Objective(maximise=False)}, seed=0
+        sf.Problem(UNIT, outcomes={"cost": sf.Objective(maximise=False)}),
+        policy=Chebyshev(),
+        seed=0,
     )
     for _ in range(32):
         query = optimizer.ask()

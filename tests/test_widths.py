@@ -275,7 +275,7 @@ class TestAlgorithms:
                 apart,
                 moment=moment,
                 norm_bound=1.0,
-                features="exact",
+                features=sf.Exact(),
                 **horizon,
             )
             for t, y in enumerate(rewards):

@@ -100,7 +100,7 @@ CASES: dict[str, tuple[Call, st.SearchStrategy]] = {
         st.one_of(less_than_none, st.just(2**70)),
     ),
     "gp_ucb-scale": (
-        lambda v: gp_ucb(BOX, KERNEL, scale=v),
+        lambda v: gp_ucb(BOX, KERNEL, width=sf.widths.srinivas(scale=v)),
         st.one_of(not_numbers, not_finite, negative),
     ),
     "fit-microscale": (
@@ -169,7 +169,7 @@ CASES: dict[str, tuple[Call, st.SearchStrategy]] = {
         st.sampled_from([3, "p99", {"p99": 3.0}, {1: sf.Constraint(maximum=1.0)}]),
     ),
     "box-device": (BOX.to, not_devices),
-    "robust_ucb-device": (lambda v: robust_ucb(sf.Arms([[0.0], [1.0]]), device=v), not_devices),
+    "problem-device": (lambda v: sf.Problem(sf.Arms([[0.0], [1.0]])).to(v), not_devices),
     "load-device": (lambda v: sf.Optimizer.load("a file", device=v), not_devices),
     "draws-number": (lambda v: BELIEF.draws([[0.1, 0.2]], v), not_count),
     "belief-also": (OPTIMIZER.belief, not_measurements),
@@ -273,11 +273,7 @@ REFUSED: dict[str, Callable[[], object]] = {
     "empty choices": lambda: sf.Box([0.0], [1.0], choices=[()]),
     "lower above upper": lambda: sf.Box([0.0, 2.0], [1.0, 1.0]),
     "bounds whose difference overflows": lambda: sf.Box([-1.7e308], [1.7e308]),
-    "a hyperparameter fit and a kernel": lambda: sf.algorithms.v_ucb(
-        sf.Joint(BOX, ENVIRONMENT), KERNEL, level=0.1, hyperparameters=HyperparameterFit()
-    ),
     "a fit without coordinates": lambda: sf.Optimizer(sf.Arms(3), sf.Method(HyperparameterFit())),
-    "a width and a scale": lambda: gp_ucb(BOX, KERNEL, width=sf.widths.constant(1.0), scale=2.0),
     "a ridge where the noise is fitted": lambda: robust_ucb(BOX, ridge=0.1),
 }
 

@@ -15,7 +15,9 @@ HEAVY = {"moment": sf.Moment(alpha=0.4, bound=12.0), "norm_bound": 2.0}
 
 
 def contradicted() -> None:
-    optimizer = sf.algorithms.gp_ucb(ARMS, KERNEL, noise=0.1, norm_bound=1e-3, ridge=1e-4)
+    optimizer = sf.algorithms.gp_ucb(
+        ARMS, KERNEL, width=sf.widths.dual_mixture(norm_bound=1e-3, noise=0.1), ridge=1e-4
+    )
     optimizer.tell_all([0, 4] * 20, [5.0, -5.0] * 20)
     optimizer.ask()
 

@@ -126,7 +126,7 @@ def test_a_value_whose_square_cannot_be_summed_is_not_changed_silently(
     tell: Any, what: str, size: float
 ) -> None:
     outcomes = {"load": sf.Constraint(maximum=1.0)}
-    run = robust_ucb(sf.Box([0.0], [1.0]), initial=1, outcomes=outcomes)
+    run = robust_ucb(sf.Problem(sf.Box([0.0], [1.0]), outcomes=outcomes), initial=1)
     with pytest.warns(UserWarning, match=rf"{what} beyond 1e\+100 counts as 1e\+100"):
         tell(run, size)
     run.tell([0.1], 1.0, outcomes={"load": 0.5})

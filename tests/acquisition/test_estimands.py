@@ -170,7 +170,7 @@ def test_no_reward_is_off_by_more_than_any_was(level, knee, units, is_additive) 
 
 def test_spikes_of_one_size_are_of_that_size_everywhere() -> None:
     """Whose compression, which on their own they would be explained by, predicts none of them."""
-    optimizer = sf.algorithms.robust_ucb(sf.Box([0.0], [1.0]), seed=0, estimand="mean")
+    optimizer = sf.algorithms.robust_ucb(sf.Problem(sf.Box([0.0], [1.0]), estimand="mean"), seed=0)
     random = np.random.default_rng(2)
     x = np.concatenate([random.random(10), 0.4 + 0.05 * random.standard_normal(30)])
     values = -20.0 - 30.0 * (x - 0.4) ** 2 + 0.3 * random.standard_normal(40)

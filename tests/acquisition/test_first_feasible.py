@@ -14,7 +14,7 @@ LIMITED = {"c": sf.Constraint(maximum=0.0)}
 def _optimizer(constraint, number=20, dimension=1, seed=0):
     """A run with measured points, whose objective is the first coordinate."""
     optimizer = sf.algorithms.robust_ucb(
-        sf.Box([0.0] * dimension, [1.0] * dimension), outcomes=LIMITED, seed=0
+        sf.Problem(sf.Box([0.0] * dimension, [1.0] * dimension), outcomes=LIMITED), seed=0
     )
     generator = torch.Generator().manual_seed(seed)
     points = torch.rand(number, dimension, dtype=torch.float64, generator=generator)
@@ -77,7 +77,7 @@ def test_the_search_for_a_first_feasible_point_ends_with_it():
 @pytest.mark.slow
 def test_the_search_for_a_first_feasible_point_leaves_alone_what_fails():
     space = sf.Box([0.0] * 3, [1.0] * 3, choices=[(1, 2)])
-    optimizer = sf.algorithms.robust_ucb(space, initial=0, outcomes=LIMITED, seed=0)
+    optimizer = sf.algorithms.robust_ucb(sf.Problem(space, outcomes=LIMITED), initial=0, seed=0)
     for x in (0.05, 0.15, 0.25, 0.35, 0.4, 0.5):  # alike, and a thousand deviations beyond
         memory = 3.89 + 0.004 * math.sin(40.0 * x)
         optimizer.tell([x, 1.0, 0.0], x, outcomes={"c": memory})

@@ -133,7 +133,11 @@ def test_any_policy_may_be_guarded(tmp_path) -> None:
     with pytest.raises(sf.InvalidInput, match="`width`"):
         BoundsOf(sf.widths.dual_mixture(1.0, 1.0))  # type: ignore[arg-type]
     optimizer = sf.algorithms.gp_ucb(
-        sf.Arms(LINE), KERNEL, noise=0.2, choose="guarded", ridge=RIDGE
+        sf.Arms(LINE),
+        KERNEL,
+        width=sf.widths.dual_mixture(None, noise=0.2),
+        choose="guarded",
+        ridge=RIDGE,
     )
     optimizer.tell_all([0, 7, 14], [0.0, 0.5, 0.2])
     optimizer.save(tmp_path / "run")
@@ -178,7 +182,11 @@ def test_pending_queries_narrow_them() -> None:
 def test_in_a_box_a_point_is_certified_too() -> None:
     box = sf.Box([0.0], [1.0])
     optimizer = sf.algorithms.gp_ucb(
-        box, KERNEL, noise=0.2, norm_bound=2.0, choose="guarded", ridge=RIDGE
+        box,
+        KERNEL,
+        width=sf.widths.dual_mixture(norm_bound=2.0, noise=0.2),
+        choose="guarded",
+        ridge=RIDGE,
     )
     optimizer.tell([0.5], 0.1)
     grid = torch.linspace(0.0, 1.0, 400, dtype=torch.float64)[:, None]

@@ -32,12 +32,13 @@ mode = { type = "categorical", choices = ["a", "b"] }
 
 
 def test_the_guess_is_the_first_point_and_half_of_the_design_is_near_it() -> None:
-    options = {"guess": PLANE.given({1: 14.1}), "initial": 9, "seed": 3}
-    asked = torch.stack(
-        [one.point for one in sf.algorithms.robust_ucb(PLANE, **options).ask_batch(9)]
+    guess = PLANE.given({1: 14.1})
+    asked, spread = (
+        torch.stack(
+            [one.point for one in sf.algorithms.robust_ucb(what, initial=9, seed=3).ask_batch(9)]
+        )
+        for what in (sf.Problem(PLANE, guess=guess), PLANE)
     )
-    plain = sf.algorithms.robust_ucb(PLANE, initial=9, seed=3).ask_batch(9)
-    spread = torch.stack([one.point for one in plain])
     assert float(asked[0, 1]) == 14.1  # to the last bit
     assert torch.equal(asked[:, 0], spread[:, 0])  # nothing is guessed of the other variable
     assert torch.equal(asked[1::2], spread[1::2])
@@ -45,7 +46,7 @@ def test_the_guess_is_the_first_point_and_half_of_the_design_is_near_it() -> Non
 
 
 def test_a_category_is_guessed() -> None:
-    optimizer = sf.algorithms.robust_ucb(MIXED, guess={"kind": "b"}, initial=8, seed=0)
+    optimizer = sf.algorithms.robust_ucb(sf.Problem(MIXED, guess={"kind": "b"}), initial=8, seed=0)
     kinds = [one.params["kind"] for one in optimizer.ask_batch(8)]
     assert kinds[::2].count("b") >= 3
 
@@ -93,7 +94,7 @@ def test_units_do_not_matter() -> None:
     for scale in (1.0, 1024.0):
         kernel = sf.kernels.squared_exponential([0.3, 6.0])
         guess = PLANE.given({0: 0.3})
-        optimizer = sf.algorithms.robust_ucb(PLANE, kernel, guess=guess, seed=0)
+        optimizer = sf.algorithms.robust_ucb(sf.Problem(PLANE, guess=guess), kernel, seed=0)
         xs = PLANE.sample(9, torch.Generator().manual_seed(0))
         optimizer.tell_all(xs, scale * -(xs[:, 0] - 0.5).square())
         asked.append(optimizer.ask().point)
@@ -115,7 +116,7 @@ def test_units_do_not_matter() -> None:
 )
 def test_a_wrong_guess_is_refused(space: Any, guess: Any, message: str) -> None:
     with pytest.raises(sf.InvalidInput, match=message):
-        sf.algorithms.robust_ucb(space, guess=guess)
+        sf.algorithms.robust_ucb(sf.Problem(space, guess=guess))
 
 
 @pytest.mark.parametrize("guess", [{"x": 2.0}, {"y": 0.5}, {"kind": "z"}, 0.5, {1: 0.5}])

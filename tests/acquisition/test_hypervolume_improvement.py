@@ -28,7 +28,7 @@ COST = {"cost": sf.Objective(maximise=False)}
 def run_on(space: Any, x: torch.Tensor, **options: Any) -> sf.Optimizer:
     """A run whose reward and cost rise with x: every point is on the front."""
     optimizer = sf.algorithms.robust_ucb(
-        space, policy=HypervolumeImprovement(), outcomes=COST, seed=0, **options
+        sf.Problem(space, outcomes=COST), policy=HypervolumeImprovement(), seed=0, **options
     )
     optimizer.tell_all(
         x[:, None], (x * (2 - x)).tolist(), outcomes=[{"cost": one} for one in x.tolist()]
@@ -81,7 +81,7 @@ def test_the_score_tells_points_apart_where_no_drawn_function_improves(seed: int
     """Else an arbitrary point is asked for, however bad it is."""
     x = torch.linspace(0.0, 1.0, 6, dtype=torch.float64).repeat(3)
     optimizer = sf.algorithms.robust_ucb(
-        sf.Box([0.0], [1.0]), policy=HypervolumeImprovement(), outcomes=COST, seed=seed
+        sf.Problem(sf.Box([0.0], [1.0]), outcomes=COST), policy=HypervolumeImprovement(), seed=seed
     )
     costs = [{"cost": one} for one in x.tolist()]
     optimizer.tell_all(x[:, None], (-x).tolist(), outcomes=costs)  # all but x = 0 is dominated
@@ -98,7 +98,9 @@ def test_a_search_that_is_content_looks_where_the_deviation_promises_much_more()
     """In rounds whose reference point is close, that is."""
     x = torch.linspace(0.0, 0.1, 6, dtype=torch.float64).repeat(2)
     optimizer = sf.algorithms.robust_ucb(
-        sf.Box([0.0], [1.0]), policy=HypervolumeImprovement(scale=0.0), outcomes=COST, seed=0
+        sf.Problem(sf.Box([0.0], [1.0]), outcomes=COST),
+        policy=HypervolumeImprovement(scale=0.0),
+        seed=0,
     )
     costs = [{"cost": one} for one in x.tolist()]
     optimizer.tell_all(x[:, None], (9 * x).sin().tolist(), outcomes=costs)
@@ -128,7 +130,9 @@ def test_functions_with_all_of_their_deviation_are_searched_once(
     monkeypatch.setattr(hypervolume_improvement, "maximise", maximise)
     x = torch.linspace(0.0, 1.0, 5, dtype=torch.float64).repeat(2)
     policy = HypervolumeImprovement(samples=8, directions=8, scale=1.0)
-    optimizer = sf.algorithms.robust_ucb(sf.Box([0.0], [1.0]), policy=policy, outcomes=COST, seed=0)
+    optimizer = sf.algorithms.robust_ucb(
+        sf.Problem(sf.Box([0.0], [1.0]), outcomes=COST), policy=policy, seed=0
+    )
     costs = [{"cost": one} for one in x.tolist()]
     optimizer.tell_all(x[:, None], (2 * x).sin().tolist(), outcomes=costs)
     optimizer.ask_batch(4)  # two of them with the close reference point
@@ -202,7 +206,9 @@ def test_wrong_arguments_and_spaces() -> None:
             HypervolumeImprovement(**wrong)
     joint = sf.Joint(sf.Box([0.0], [1.0]), sf.FiniteEnvironment([[0.0], [1.0]]))
     with pytest.raises(sf.InvalidInput, match=r"HypervolumeImprovement.*Joint"):
-        sf.algorithms.robust_ucb(joint, risk=sf.VaR(0.1), policy=HypervolumeImprovement())
+        sf.algorithms.robust_ucb(
+            sf.Problem(joint, risk=sf.VaR(0.1)), policy=HypervolumeImprovement()
+        )
 
 
 @given(st.floats(-1e150, 1e150))
@@ -224,7 +230,9 @@ def test_objectives_have_another_prior_in_a_third_of_the_rounds() -> None:
     points = torch.quasirandom.SobolEngine(4, scramble=True, seed=0).draw(30, dtype=torch.float64)
     bowls, planes = (points - 0.5).square().sum(-1), points.sum(-1)
     optimizer = sf.algorithms.robust_ucb(
-        sf.Box([0.0] * 4, [1.0] * 4), policy=HypervolumeImprovement(), outcomes=COST, seed=0
+        sf.Problem(sf.Box([0.0] * 4, [1.0] * 4), outcomes=COST),
+        policy=HypervolumeImprovement(),
+        seed=0,
     )
     costs = [{"cost": one} for one in planes.tolist()]
     optimizer.tell_all(points, (-bowls).tolist(), outcomes=costs)
@@ -242,9 +250,8 @@ def test_an_objective_may_be_constant_so_far(rewards: list[float], seed: int) ->
     """One reward, or the same from all points: the front has no extent."""
     points = torch.quasirandom.SobolEngine(2).draw(len(rewards) + 1, dtype=torch.float64)[1:]
     optimizer = sf.algorithms.robust_ucb(
-        sf.Box([0.0] * 2, [1.0] * 2),
+        sf.Problem(sf.Box([0.0] * 2, [1.0] * 2), outcomes=COST),
         policy=HypervolumeImprovement(samples=8, directions=8),
-        outcomes=COST,
         initial=0,
         seed=seed,
     )

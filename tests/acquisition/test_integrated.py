@@ -131,7 +131,7 @@ def test_a_given_kernel_has_nothing_to_integrate_over():
     ],
 )
 def test_the_default_integrates_in_boxes_of_few_variables(space, risk, integrated):
-    policy = robust_ucb(space, risk=risk).policy
+    policy = robust_ucb(sf.Problem(space, risk=risk)).policy
     assert policy.score == UpperConfidenceBound(integrated=integrated)
 
 

@@ -88,7 +88,7 @@ def test_what_is_recommended_is_the_best_by_what_is_reported(
     number: int, limit: float | None
 ) -> None:
     outcomes = None if limit is None else {"load": sf.Constraint(maximum=limit)}
-    optimizer = robust_ucb(sf.Box([0.0, 0.0], [1.0, 1.0]), outcomes=outcomes)
+    optimizer = robust_ucb(sf.Problem(sf.Box([0.0, 0.0], [1.0, 1.0]), outcomes=outcomes))
     generator = torch.Generator().manual_seed(number)
     points = torch.rand(number, 2, dtype=torch.float64, generator=generator)
     for at in points:
@@ -106,7 +106,7 @@ def test_arms_and_designs_in_an_environment_are_the_best_by_what_is_reported() -
     arms.tell_all(points[:9].repeat(2, 1), [hill(at) for at in points[:9]] * 2)
     check_best_by_what_is_reported(arms, points)
     world = sf.FiniteEnvironment([0.2, 0.5, 0.8])
-    risky = robust_ucb(sf.Joint(sf.Box([0.0], [1.0]), world), risk=sf.VaR(0.3))
+    risky = robust_ucb(sf.Problem(sf.Joint(sf.Box([0.0], [1.0]), world), risk=sf.VaR(0.3)))
     for x, z in points:
         z = world.points[int(2.99 * z)]
         risky.tell(x[None], hill(torch.stack([x, z[0]])), z)
@@ -161,7 +161,7 @@ def test_far_beyond_every_limit_the_design_nearest_to_it_is_recommended(unit: fl
     """Not the one whose mean is least certain, which is a little less improbable."""
     limits = {"memory": sf.Constraint(20.0 * unit)}
     box = sf.Box([0.0], [1.0])
-    optimizer = sf.algorithms.robust_ucb(box, outcomes=limits, seed=0)
+    optimizer = sf.algorithms.robust_ucb(sf.Problem(box, outcomes=limits), seed=0)
     for x in (0.5, 0.75, 0.0, 0.0, 0.0, 0.0, 0.0, 0.25, 1.0, 0.375, 0.625):  # best known at 0
         optimizer.tell([x], -((x - 0.25) ** 2), outcomes={"memory": (51.0 + 8.0 * x) * unit})
     found = optimizer.recommend()

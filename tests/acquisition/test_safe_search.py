@@ -40,7 +40,9 @@ def line(safe: SafeSet) -> float:
 
 @pytest.mark.long
 def test_a_limit_is_kept_with_spikes_in_its_values_and_the_optimum_is_approached():
-    optimizer = sf.algorithms.robust_ucb(sf.Box([0.0, 0.0], [1.0, 1.0]), outcomes=SAFE, seed=0)
+    optimizer = sf.algorithms.robust_ucb(
+        sf.Problem(sf.Box([0.0, 0.0], [1.0, 1.0]), outcomes=SAFE), seed=0
+    )
     generator, beyond = np.random.default_rng(0), 0
     point = torch.tensor([0.2, 0.2], dtype=torch.float64)
     for round_ in range(16):
@@ -57,7 +59,7 @@ def test_a_limit_is_kept_with_spikes_in_its_values_and_the_optimum_is_approached
 
 @pytest.mark.slow
 def test_nothing_is_asked_before_anything_is_known_to_be_safe():
-    optimizer = sf.algorithms.robust_ucb(sf.Box([0.0], [1.0]), outcomes=SAFE, seed=0)
+    optimizer = sf.algorithms.robust_ucb(sf.Problem(sf.Box([0.0], [1.0]), outcomes=SAFE), seed=0)
     with pytest.raises(sf.NotReady, match="known to be safe"):
         optimizer.ask()
     for x in (0.1, 0.9):
@@ -70,7 +72,9 @@ def test_nothing_is_asked_before_anything_is_known_to_be_safe():
 @pytest.mark.slow
 def test_the_first_steps_are_short_and_a_single_bad_value_of_the_start_is_no_end():
     for value, step in ((0.2, 0.06), (3.0, 1e-9)):
-        optimizer = sf.algorithms.robust_ucb(sf.Box([0.0], [1.0]), outcomes=SAFE, seed=0)
+        optimizer = sf.algorithms.robust_ucb(
+            sf.Problem(sf.Box([0.0], [1.0]), outcomes=SAFE), seed=0
+        )
         optimizer.tell([0.5], 1.0, outcomes={"c": value})
         assert abs(float(optimizer.ask().point) - 0.5) < step
 
@@ -88,7 +92,8 @@ def test_survival_reaches_further_with_what_was_explored_and_less_after_failures
 def test_a_category_that_was_never_measured_is_not_asked_for_and_rules_hold(safe: str):
     space = sf.parameters.Space(PARAMETERS, constraints=["x + y <= 0.42"])
     optimizer = sf.algorithms.robust_ucb(
-        space, outcomes=SAFE if safe == "limit" else None, safe=safe == "survival", seed=0
+        sf.Problem(space, outcomes=SAFE if safe == "limit" else None, safe=safe == "survival"),
+        seed=0,
     )
     start = {"x": 0.2, "y": 0.2, "kind": "a"}
     optimizer.tell(start, 1.0, outcomes={"c": 0.2} if safe == "limit" else None)
@@ -100,7 +105,9 @@ def test_a_category_that_was_never_measured_is_not_asked_for_and_rules_hold(safe
 
 
 def test_where_nothing_else_is_safe_the_known_arm_is_measured_again():
-    optimizer = sf.algorithms.robust_ucb(sf.Arms([[0.0], [0.5], [1.0]]), safe=True, seed=0)
+    optimizer = sf.algorithms.robust_ucb(
+        sf.Problem(sf.Arms([[0.0], [0.5], [1.0]]), safe=True), seed=0
+    )
     optimizer.tell(1, 0.0)
     with pytest.warns(UserWarning, match="measured again"):
         assert optimizer.ask().arm == 1
@@ -111,8 +118,8 @@ def test_where_nothing_else_is_safe_the_known_arm_is_measured_again():
 def test_it_is_refused_with_an_environment_and_saved_with_a_run(tmp_path):
     joint = sf.Joint(sf.Box([0.0], [1.0]), sf.FiniteEnvironment([[0.0], [1.0]]))
     with pytest.raises(sf.InvalidInput, match="environment"):
-        sf.algorithms.robust_ucb(joint, risk=sf.Mean(), safe=True)
-    optimizer = sf.algorithms.robust_ucb(sf.Box([0.0], [1.0]), safe=True, seed=0)
+        sf.algorithms.robust_ucb(sf.Problem(joint, risk=sf.Mean(), safe=True))
+    optimizer = sf.algorithms.robust_ucb(sf.Problem(sf.Box([0.0], [1.0]), safe=True), seed=0)
     optimizer.tell([0.5], 1.0)
     optimizer.save(tmp_path / "run")
     loaded = sf.Optimizer.load(tmp_path / "run")
@@ -139,7 +146,9 @@ def test_a_sampler_begins_with_a_trial_that_is_known():
 
 @pytest.mark.slow
 def test_configurations_that_kept_a_limit_stay_known_where_few_values_make_a_model_uncertain():
-    optimizer = sf.algorithms.robust_ucb(sf.Box([0.0, 0.0], [1.0, 1.0]), outcomes=SAFE, seed=0)
+    optimizer = sf.algorithms.robust_ucb(
+        sf.Problem(sf.Box([0.0, 0.0], [1.0, 1.0]), outcomes=SAFE), seed=0
+    )
     start, beyond = [0.08, 0.43], [0.29, 0.29]
     told = [(start, 3.2), (start, 0.4), (start, 0.8), ([0.03, 0.43], 0.6), ([0.13, 0.43], 0.5)]
     for point, value in [*told, (beyond, 2.9)]:
@@ -153,7 +162,9 @@ def test_configurations_that_kept_a_limit_stay_known_where_few_values_make_a_mod
 def _wave(number: int) -> SafeSet:
     """The safe set after some values of cos(x + y), of which the eighth is beyond its limit."""
     limit = {"c": sf.Constraint(maximum=0.5, safe=True)}
-    optimizer = sf.algorithms.robust_ucb(sf.Box([0.0, 0.0], [6.0, 6.0]), outcomes=limit, seed=0)
+    optimizer = sf.algorithms.robust_ucb(
+        sf.Problem(sf.Box([0.0, 0.0], [6.0, 6.0]), outcomes=limit), seed=0
+    )
     generator = np.random.default_rng(0)
     told = [(0.7, 3.2), (0.4, 3.2), (1.0, 3.1), (1.0, 2.7), (1.3, 2.65), (0.0, 2.2), (0.0, 4.3)]
     for x, y in [*told, (2.6, 3.05)][:number]:
@@ -176,7 +187,7 @@ def test_beyond_a_measurement_that_broke_a_limit_nothing_is_safe_and_elsewhere_i
 def test_the_first_steps_go_where_the_objective_is_better():
     for seed in range(3):
         box = sf.Box([0.0, 0.0, 0.0], [1.0, 1.0, 1.0])
-        optimizer = sf.algorithms.robust_ucb(box, outcomes=SAFE, seed=seed)
+        optimizer = sf.algorithms.robust_ucb(sf.Problem(box, outcomes=SAFE), seed=seed)
         for x in (0.5, 0.47, 0.53, 0.45):
             optimizer.tell([x, 0.5, 0.5], 10.0 * x, outcomes={"c": 0.0})
         assert float(optimizer.ask().point[0]) > 0.5
@@ -185,7 +196,9 @@ def test_the_first_steps_go_where_the_objective_is_better():
 @pytest.mark.slow
 def test_a_limit_holds_with_the_probability_of_the_mixture_and_not_of_its_moments():
     optimizer = sf.algorithms.robust_ucb(
-        sf.Box([0.0, 0.0], [1.0, 1.0]), outcomes={"c": sf.Constraint(maximum=1.0, safe=True)}
+        sf.Problem(
+            sf.Box([0.0, 0.0], [1.0, 1.0]), outcomes={"c": sf.Constraint(maximum=1.0, safe=True)}
+        )
     )
     for x in torch.linspace(0.1, 0.8, 14).tolist():  # nothing is known along the other variable
         c = 0.3 + 0.05 * math.sin(90.0 * x) + 6.0 * max(0.0, x - 0.65)

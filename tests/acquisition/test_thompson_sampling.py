@@ -14,6 +14,7 @@ from torch import Tensor
 import surefoot as sf
 from reference import covariance, gaussian_process
 from support.optimizers import optimizer_of
+from support.variants import variant
 from surefoot.acquisition import ScorePolicy, ThompsonSampling
 from surefoot.algorithms import bbkb, bkb, cvar_ts, gp_ts, robust_ucb
 from surefoot.beliefs import Candidates
@@ -63,7 +64,7 @@ class LiteralGPTS:
 def test_gp_ts_is_the_published_algorithm() -> None:
     arms = sf.Arms(LINE)
     width = sf.widths.chowdhury_gopalan(NORM, NOISE, DELTA / 2.0)
-    optimizer = gp_ts(arms, KERNEL, noise=NOISE, ridge=RIDGE, width=width)
+    optimizer = variant(gp_ts(arms, KERNEL, noise=NOISE, ridge=RIDGE), width=width)
     dictionary = sf.features.NystromEmbedding.of(KERNEL, arms.points).dictionary
     literal, random = LiteralGPTS(dictionary.numpy()), np.random.default_rng(0)
     chosen: list[int] = []
@@ -226,9 +227,15 @@ ALGORITHMS: dict[str, Any] = {
     "gp_ts, quadrature": lambda space: gp_ts(
         space, KERNEL, **UNIT, scale=0.3, features=sf.QuadratureFourier(32)
     ),
-    "gp_ts, posterior": lambda space: gp_ts(space, KERNEL, **UNIT, width=sf.widths.constant(1.0)),
-    "bkb": lambda space: bkb(space, KERNEL, **UNIT, oversampling=5.0, policy=ThompsonSampling()),
-    "bbkb": lambda space: bbkb(space, KERNEL, **UNIT, oversampling=5.0, policy=ThompsonSampling()),
+    "gp_ts, posterior": lambda space: sf.Optimizer(
+        space, sf.Method(KERNEL, 0.04, policy=ThompsonSampling())
+    ),
+    "bkb": lambda space: variant(
+        bkb(space, KERNEL, **UNIT, oversampling=5.0), policy=ThompsonSampling()
+    ),
+    "bbkb": lambda space: variant(
+        bbkb(space, KERNEL, **UNIT, oversampling=5.0), policy=ThompsonSampling()
+    ),
     "robust_ucb": lambda space: robust_ucb(space, KERNEL, policy=ThompsonSampling(), ridge=0.04),
 }
 
@@ -312,14 +319,12 @@ def test_arguments_out_of_range() -> None:
         gp_ts(arms, KERNEL, noise=-1.0)
     with pytest.raises(sf.InvalidInput, match=r"`delta` is 1\.5"):
         gp_ts(arms, KERNEL, noise=1.0, delta=1.5)
-    with pytest.raises(sf.InvalidInput, match="scale"):
-        gp_ts(arms, KERNEL, noise=1.0, scale=2.0, width=sf.widths.constant(1.0))
     with pytest.raises(sf.InvalidInput, match="Joint"):
         cvar_ts(arms, KERNEL, level=0.1)  # type: ignore[arg-type]
     with pytest.raises(sf.InvalidInput, match="scale"):
         cvar_ts(SPACES["box beside a list"], KERNEL, level=0.1, scale=-0.5)
     with pytest.raises(sf.InvalidInput, match="policy"):
-        bkb(arms, KERNEL, noise=1.0, policy="thompson")  # type: ignore[arg-type]
+        sf.Method(KERNEL, policy="thompson")  # type: ignore[arg-type]
 
 
 @pytest.mark.long

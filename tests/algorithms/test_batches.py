@@ -7,8 +7,8 @@ import pytest
 import torch
 
 import surefoot as sf
-from reference import covariance, gaussian_process
 from support.batched_runs import PLANE, SETTINGS, batched, play, value
+from support.variants import variant
 from surefoot.algorithms import bbkb, bkb
 
 KERNELS: dict[str, Callable[[], object]] = {
@@ -31,9 +31,17 @@ class TestBatches:
     )
     def test_a_ratio_of_1_asks_what_bkb_asks(self, kernel: str, inclusion: str) -> None:
         width = sf.widths.sketch_determinant(2.0, SETTINGS["noise"], scale=0.3)
-        settings = {**SETTINGS, "inclusion": inclusion, "norm_bound": 2.0, "width": width}
-        each_round = bkb(sf.Arms(PLANE), KERNELS[kernel](), **settings)
-        in_batches = bbkb(sf.Arms(PLANE), KERNELS[kernel](), ratio=1.0, **settings)
+        settings = {**SETTINGS, "norm_bound": 2.0}
+        each_round, in_batches = (
+            variant(
+                made(sf.Arms(PLANE), KERNELS[kernel](), **settings),
+                width=width,
+                features=sf.Nystrom(
+                    sf.LeverageSampling(SETTINGS["oversampling"], inclusion=inclusion, **draws)
+                ),
+            )
+            for made, draws in ((bkb, {}), (bbkb, {"resample": "adaptive", "ratio": 1.0}))
+        )
         assert play(each_round, 80) == play(in_batches, 80)
 
     @pytest.mark.slow
@@ -150,21 +158,6 @@ class TestBatches:
             mean = optimizer.belief().posterior.mean(arms)
             assert bool(torch.isfinite(mean).all())
             torch.testing.assert_close(mean[:-1], mean[0].expand(9_999))
-
-    def test_an_incremental_dictionary_holds_pulled_arms_and_their_posterior(self) -> None:
-        optimizer = batched(sf.Nystrom(sf.LeverageSampling(2.0, resample="incremental")))
-        play(optimizer, 60)
-        points = optimizer.belief().posterior.embedding.embedding.dictionary
-        assert all(bool((point == PLANE).all(-1).any()) for point in points)
-        pulled = optimizer.history.sites[optimizer.history.site].numpy()
-        k = covariance.squared_exponential(np.array([0.3, 0.3]))
-        mean, variance = gaussian_process.on_dictionary(
-            k, points.numpy(), pulled, optimizer.history.rewards.numpy(), 0.01, PLANE.numpy()
-        )
-        np.testing.assert_allclose(optimizer.belief().posterior.mean(PLANE), mean, atol=1e-6)
-        np.testing.assert_allclose(
-            optimizer.belief().posterior.variance(PLANE), variance, atol=1e-6
-        )
 
     @pytest.mark.slow
     def test_weights_in_a_batch_are_of_the_estimate_of_all_rewards(self) -> None:

@@ -72,7 +72,7 @@ ata = partial(told, sf.algorithms.ata_gp_ucb, horizon=ROUNDS)
 
 FOR_HEAVY_TAILS: dict[str, Build] = {
     "tgp": partial(told, sf.algorithms.tgp_ucb),
-    "ata-exact": partial(ata, features="exact"),
+    "ata-exact": partial(ata, features=sf.Exact()),
     "ata-fourier": partial(ata, features="fourier"),
     "ata-nystrom": partial(ata, features="nystrom"),
 }

@@ -11,11 +11,11 @@ KERNEL = sf.kernels.squared_exponential(0.2)
 PAIRS = sf.kernels.squared_exponential([0.2, 0.5])
 ARMS = sf.Arms(np.linspace(0.0, 1.0, 30)[:, None])
 JOINT = sf.Joint(sf.Arms(np.linspace(0.0, 1.0, 8)[:, None]), sf.FiniteEnvironment([0.0, 0.5, 1.0]))
-BY_NOISE = {
-    "gp_ucb": lambda **known: sf.algorithms.gp_ucb(ARMS, KERNEL, **known),
-    "v_ucb": lambda **known: sf.algorithms.v_ucb(JOINT, PAIRS, level=0.3, **known),
-    "cvar_ucb": lambda **known: sf.algorithms.cvar_ucb(JOINT, PAIRS, level=0.3, **known),
-    "stable_opt": lambda **known: sf.algorithms.stable_opt(JOINT, PAIRS, **known),
+MAKERS = {
+    "gp_ucb": lambda **parts: sf.algorithms.gp_ucb(ARMS, KERNEL, **parts),
+    "v_ucb": lambda **parts: sf.algorithms.v_ucb(JOINT, PAIRS, level=0.3, **parts),
+    "cvar_ucb": lambda **parts: sf.algorithms.cvar_ucb(JOINT, PAIRS, level=0.3, **parts),
+    "stable_opt": lambda **parts: sf.algorithms.stable_opt(JOINT, PAIRS, **parts),
 }
 
 
@@ -23,57 +23,48 @@ def width_of(optimizer: sf.Optimizer) -> object:
     return optimizer._history.model.width
 
 
-@pytest.mark.parametrize("name", BY_NOISE)
-class TestByNoise:
-    def test_the_bounds_are_proved_where_the_noise_is_known(self, name):
-        make = BY_NOISE[name]
-        assert width_of(make(noise=0.1, norm_bound=2.0)) == dual_mixture(2.0, 0.1)
-        assert width_of(make(noise=0.1, delta=0.05)) == dual_mixture(None, 0.1, 0.05)
+@pytest.mark.parametrize("name", MAKERS)
+class TestWidths:
+    def test_the_width_is_that_of_the_heuristic_or_the_one_given(self, name):
+        make = MAKERS[name]
         assert width_of(make()) == srinivas()
-        assert width_of(make(delta=0.05, scale=0.5)) == srinivas(0.05, 0.5)
+        for width in (dual_mixture(2.0, 0.1), dual_mixture(None, 0.1, 0.05), srinivas(0.05, 0.5)):
+            made = make(width=width)
+            assert width_of(made) == width
+            assert made.policy == ScorePolicy()
 
-    def test_they_guard_the_heuristic_of_the_same_level_where_that_is_asked_for(self, name):
-        make = BY_NOISE[name]
-        policy = make(noise=0.1, delta=0.05, choose="guarded").policy
+    def test_bounds_guard_the_heuristic_of_the_same_level_where_that_is_asked_for(self, name):
+        policy = MAKERS[name](width=dual_mixture(None, 0.1, 0.05), choose="guarded").policy
         assert isinstance(policy, Guarded)
         assert policy.heuristic == srinivas(0.05)
-        known = {"noise": 0.1, "delta": 0.05}
-        for given in (known, {"width": dual_mixture(2.0, 0.1)}, {}):
-            assert make(**given).policy == ScorePolicy()
+        assert policy.slack == 9.0
 
     @pytest.mark.parametrize("choose", ["guarded", "safely"])
     def test_no_guard_without_a_proof_and_no_other_word(self, name, choose):
         with pytest.raises(sf.InvalidInput, match="`choose`"):
-            BY_NOISE[name](choose=choose)
-
-    def test_half_of_what_they_need_is_refused(self, name):
-        with pytest.raises(sf.InvalidInput, match="`norm_bound` came without `noise`"):
-            BY_NOISE[name](norm_bound=2.0)
-        with pytest.raises(sf.InvalidInput, match="`noise` and `width`"):
-            BY_NOISE[name](noise=0.1, width=srinivas())
-
-
-def test_a_fitted_kernel_has_no_proof():
-    with pytest.raises(sf.InvalidInput, match="`noise` came without a `kernel`"):
-        sf.algorithms.v_ucb(JOINT, level=0.3, noise=0.1)
+            MAKERS[name](choose=choose)
 
 
 @pytest.mark.parametrize("center", ["zero", "mean"])
 def test_a_moment_gives_bounds_without_truncation(center):
     moment = sf.Moment(1.0, 4.0, center)
-    optimizer = sf.algorithms.gp_ucb(ARMS, KERNEL, moment=moment, norm_bound=2.0, delta=0.05)
+    optimizer = sf.algorithms.gp_ucb(
+        ARMS, KERNEL, width=sf.widths.self_normalised(moment, norm_bound=2.0, delta=0.05)
+    )
     assert width_of(optimizer) == self_normalised(moment, 2.0, 0.05)
     assert optimizer.policy == ScorePolicy()
-    guarded = sf.algorithms.gp_ucb(ARMS, KERNEL, moment=moment, choose="guarded")
+    guarded = sf.algorithms.gp_ucb(
+        ARMS, KERNEL, width=sf.widths.self_normalised(moment), choose="guarded"
+    )
     assert guarded.policy == Guarded(ScorePolicy(), slack=4.0)
-    for given in ({"noise": 0.1}, {"width": srinivas()}):
-        with pytest.raises(sf.InvalidInput, match="`moment` and `noise` or `width`"):
-            sf.algorithms.gp_ucb(ARMS, KERNEL, moment=moment, **given)
+    low = sf.widths.self_normalised(sf.Moment(0.5, 4.0, center))
+    with pytest.raises(sf.InvalidInput, match="`choose` is 'guarded'"):
+        sf.algorithms.gp_ucb(ARMS, KERNEL, width=low, choose="guarded")
 
 
 def test_a_choice_that_is_certified_is_that_of_the_heuristic():
     """Early, when the bounds separate nothing, and are no multiple of a deviation."""
-    given = {"norm_bound": 2.0, "moment": sf.Moment(1.0, 1.0, "mean")}
+    given = {"width": self_normalised(sf.Moment(1.0, 1.0, "mean"), norm_bound=2.0)}
     guarded = sf.algorithms.gp_ucb(ARMS, KERNEL, choose="guarded", **given)
     alone, points, differ = sf.algorithms.gp_ucb(ARMS, KERNEL, **given), ARMS.points, 0
     guarded.tell(15, 0.0), alone.tell(15, 0.0)
@@ -91,23 +82,17 @@ def test_a_choice_that_is_certified_is_that_of_the_heuristic():
 
 
 def test_noise_of_size_0_is_known():
-    exact = {"noise": 0.0, "norm_bound": 2.0, "choose": "guarded"}
+    exact = {"width": dual_mixture(2.0, 0.0), "choose": "guarded"}
     assert isinstance(sf.algorithms.gp_ucb(ARMS, KERNEL, **exact).policy, Guarded)
 
 
 def test_bkb_has_its_own_width_and_the_narrowest_bounds_where_they_guard():
     known = {"noise": 0.1, "norm_bound": 2.0, "oversampling": 5.0}
-    for given in ({}, {"estimator": sf.Huber()}):
-        literal = sf.algorithms.bkb(ARMS, KERNEL, **known | given)
-        assert width_of(literal) == bkb(2.0, 0.1)
-        assert literal.policy == ScorePolicy()
+    literal = sf.algorithms.bkb(ARMS, KERNEL, **known)
+    assert width_of(literal) == bkb(2.0, 0.1)
+    assert literal.policy == ScorePolicy()
     guarded = sf.algorithms.bkb(ARMS, KERNEL, choose="guarded", **known)
     assert width_of(guarded) == dual_mixture(2.0, 0.1)
     assert guarded.policy == Guarded(ScorePolicy())
     batched = sf.algorithms.bbkb(ARMS, KERNEL, **known)
     assert width_of(batched) == bkb(2.0, 0.1, scale=2.0**0.5)
-    drawn = sf.acquisition.ThompsonSampling()
-    for given in ({"width": dual_mixture(2.0, 0.1)}, {"estimator": sf.Huber()}, {"policy": drawn}):
-        with pytest.raises(sf.InvalidInput, match="`choose` is 'guarded'"):
-            sf.algorithms.bkb(ARMS, KERNEL, choose="guarded", **known | given)
-    assert sf.algorithms.bkb(ARMS, KERNEL, policy=drawn, **known).policy == ScorePolicy(drawn)

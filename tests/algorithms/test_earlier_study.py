@@ -16,6 +16,7 @@ from torch import Tensor
 
 import surefoot as sf
 from support.optimizers import optimizer_of
+from support.variants import default_on
 from surefoot.hyperparameters import HyperparameterFit
 from surefoot.hyperparameters.earlier import Earlier, Trend, earlier_on
 from surefoot.integrations.optuna import SurefootSampler
@@ -137,10 +138,12 @@ def test_what_it_recommends_is_measured_first() -> None:
     points = PLANE.sample(20, torch.Generator().manual_seed(0))
     old.tell_all(points, -(points - 0.6).square().sum(-1))
     best = old.recommend("mean").point
-    first = sf.algorithms.robust_ucb(PLANE, prior=old.belief(), seed=1).ask()
+    first = sf.algorithms.robust_ucb(sf.Problem(PLANE, prior=old.belief()), seed=1).ask()
     assert torch.allclose(first.point, best)
     guess = PLANE.given({0: 0.1})
-    first = sf.algorithms.robust_ucb(PLANE, prior=old.belief(), guess=guess, seed=1).ask()
+    first = sf.algorithms.robust_ucb(
+        sf.Problem(PLANE, prior=old.belief(), guess=guess), seed=1
+    ).ask()
     assert float(first.point[0]) == 0.1
     assert torch.allclose(first.point[1], best[1])
 
@@ -161,7 +164,7 @@ def test_a_prior_that_cannot_be_used_is_refused(more: dict[str, Any], message: s
     old.tell_all([[0.1, 0.2], [0.5, 0.5], [0.7, 0.1]], [1.0, 2.0, 0.0])
     options = {"space": PLANE, "prior": old.belief(), **more}
     with pytest.raises(sf.InvalidInput, match=message):
-        sf.algorithms.robust_ucb(**options)
+        default_on(**options)
 
 
 def study_of(number: int, direction: str = "minimize", name: str = "x") -> optuna.Study:
@@ -256,7 +259,9 @@ def test_a_guess_is_alone_where_rules_or_conditions_join_parameters(when, rules)
         query = old.ask()
         old.tell(query, 2.0 * (query.params["k"] == "y") - (query.params["a"] - 3.0) ** 2 + 0.1 * i)
     firsts = [
-        sf.algorithms.robust_ucb(space, prior=prior, guess={"b": 5.0}, seed=1).ask().params
+        sf.algorithms.robust_ucb(sf.Problem(space, prior=prior, guess={"b": 5.0}), seed=1)
+        .ask()
+        .params
         for prior in (None, old.belief())
     ]
     assert firsts[0] == firsts[1]

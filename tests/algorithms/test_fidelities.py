@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import surefoot as sf
+from support.variants import default_on
 from surefoot.acquisition import GainPerCost, Plan
 from surefoot.spaces.fidelity import Ranked
 
@@ -22,7 +23,7 @@ SQUARE = sf.kernels.squared_exponential([0.2, 0.5])
 
 def fitted_to(levels: list[float], rewards: list[float], kernel: Any = SQUARE) -> sf.Optimizer:
     """Rewards at x = 0.5, one at each of some levels."""
-    optimizer = sf.algorithms.robust_ucb(LINE, kernel, fidelity=FIDELITY, ridge=0.01)
+    optimizer = sf.algorithms.robust_ucb(sf.Problem(LINE, fidelity=FIDELITY), kernel, ridge=0.01)
     optimizer.tell_all([[0.5]] * len(levels), rewards, [[one] for one in levels])
     return optimizer
 
@@ -53,14 +54,14 @@ def test_a_wrong_fidelity_is_refused(levels: Any, cost: Any, message: str) -> No
         (FIDELITY.of(LINE), {"fidelity": FIDELITY}, "leave one"),
         (FIDELITY.of(LINE), {"risk": sf.Mean(), "policy": GainPerCost([1, 2])}, "one for each"),
         (LINE, {"policy": GainPerCost([1, 2])}, "Fidelity"),
-        (sf.Arms(5), {"fidelity": FIDELITY, "kernel": SQUARE}, "coordinates"),
+        (sf.Arms(5), {"fidelity": FIDELITY}, "coordinates"),
     ],
 )
 def test_what_does_not_go_together_is_refused(
     space: Any, more: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(sf.InvalidInput, match=message):
-        sf.algorithms.robust_ucb(space, **more)
+        default_on(space, **more)
 
 
 def test_levels_of_the_plan_are_those_of_the_space() -> None:
@@ -69,7 +70,7 @@ def test_levels_of_the_plan_are_those_of_the_space() -> None:
 
 
 def test_the_initial_design_compares_levels_at_the_same_points() -> None:
-    optimizer = sf.algorithms.robust_ucb(LINE, fidelity=FIDELITY, initial=5, seed=1)
+    optimizer = sf.algorithms.robust_ucb(sf.Problem(LINE, fidelity=FIDELITY), initial=5, seed=1)
     asked = [(float(one.point), float(one.environment)) for one in optimizer.ask_batch(9)]
     levels = [level for _, level in asked]
     assert levels == [1.0] * 5 + [10.0] * 2 + [100.0] * 2
@@ -101,7 +102,7 @@ def test_gains_are_covariances_by_the_formula() -> None:
 @pytest.mark.parametrize(("reach", "level"), [(2.0, 1.0), (0.05, 100.0)])
 def test_a_level_is_measured_for_what_it_says_of_the_highest(reach: float, level: float) -> None:
     kernel = sf.kernels.squared_exponential([0.2, reach])
-    optimizer = sf.algorithms.robust_ucb(LINE, kernel, fidelity=FIDELITY, ridge=0.01)
+    optimizer = sf.algorithms.robust_ucb(sf.Problem(LINE, fidelity=FIDELITY), kernel, ridge=0.01)
     optimizer.tell([0.0], 0.0, 100.0)
     query = optimizer.ask()
     assert float(query.environment) == level

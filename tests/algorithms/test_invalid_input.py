@@ -67,9 +67,14 @@ def test_quadrature_for_another_kernel_says_what_to_pass() -> None:
 
 
 def test_unknown_features_and_roots() -> None:
-    for parts in ({"features": "qff"}, {"root": "lu"}, {"features": "nystrom", "resample": "no"}):
-        with pytest.raises(sf.InvalidInput, match="expected"):
-            ata_gp_ucb(sf.Arms(LINE), KERNEL, moment=MOMENT, **parts)
+    for make in (
+        lambda: ata_gp_ucb(sf.Arms(LINE), KERNEL, moment=MOMENT, features="qff"),
+        lambda: ata_gp_ucb(sf.Arms(LINE), KERNEL, moment=MOMENT, features=3),
+        lambda: sf.AdaptiveTruncation(MOMENT, root="lu"),
+        lambda: sf.LeverageSampling(resample="no"),
+    ):
+        with pytest.raises(sf.InvalidInput, match=r"expected|must be"):
+            make()
 
 
 def test_a_reward_that_would_overflow_is_cut_like_any_other() -> None:

@@ -23,9 +23,15 @@ def heavy(make: Any, **settings: Any) -> Callable[..., Any]:
     )
 
 
-def known(make: Any, space: Any = ARMS, **settings: Any) -> Callable[..., Any]:
+def known(make: Any, **settings: Any) -> Callable[..., Any]:
     options = {"norm_bound": 2.0, **settings}
-    return lambda _, noise, **more: make(space, KERNEL, noise=noise, **options | more)
+    return lambda _, noise, **more: make(ARMS, KERNEL, noise=noise, **options | more)
+
+
+def bounded(make: Any, space: Any = ARMS, **settings: Any) -> Callable[..., Any]:
+    return lambda _, noise, **theorem: make(
+        space, KERNEL, width=widths.dual_mixture(2.0, noise, **theorem), **settings
+    )
 
 
 RUNS = {
@@ -33,12 +39,12 @@ RUNS = {
     "tgp, unknown norm": heavy(algorithms.tgp_ucb, norm_bound=None),
     "ata": heavy(algorithms.ata_gp_ucb),
     "ata, nystrom": heavy(algorithms.ata_gp_ucb, features="nystrom"),
-    "gp_ucb": known(algorithms.gp_ucb),
+    "gp_ucb": bounded(algorithms.gp_ucb),
     "gp_ts": known(algorithms.gp_ts),
     "bkb": known(algorithms.bkb, oversampling=5.0),
     "bbkb": known(algorithms.bbkb, oversampling=5.0),
-    "v_ucb": known(algorithms.v_ucb, RISKY, level=0.2),
-    "stable_opt": known(algorithms.stable_opt, RISKY),
+    "v_ucb": bounded(algorithms.v_ucb, RISKY, level=0.2),
+    "stable_opt": bounded(algorithms.stable_opt, RISKY),
 }
 
 
@@ -60,14 +66,16 @@ def test_others_are_not(name: str) -> None:
 def test_without_truncation_a_variance_is_enough() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        algorithms.gp_ucb(ARMS, KERNEL, moment=LIGHT, norm_bound=2.0)
+        algorithms.gp_ucb(ARMS, KERNEL, width=sf.widths.self_normalised(LIGHT, norm_bound=2.0))
 
 
 @pytest.mark.parametrize("line", [[[0.3]], [[0.3], [0.3]], np.linspace(0.0, 1.0, 10**6)[:, None]])
 def test_arms_that_need_no_separation_or_are_many_are_not_told(line: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        algorithms.gp_ucb(sf.Arms(line), KERNEL, noise=0.1, norm_bound=1.0)
+        algorithms.gp_ucb(
+            sf.Arms(line), KERNEL, width=sf.widths.dual_mixture(norm_bound=1.0, noise=0.1)
+        )
 
 
 def test_the_horizon_is_that_of_the_run() -> None:

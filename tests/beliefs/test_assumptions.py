@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import surefoot as sf
+from surefoot import widths
 from surefoot.algorithms import gp_ucb, robust
 
 LINE = np.linspace(0.0, 10.0, 12)[:, None]
@@ -34,9 +35,11 @@ def assumed(space: str = "arms", number: int = 60, **parts: Any) -> sf.Optimizer
 
 def plain(lengthscale: float, space: str, name: str, delta: float = 0.05) -> sf.Optimizer:
     """The algorithm of the theorem, of the same rewards less the constant."""
-    known: Any = {"noise": 0.3} if name == "noise" else {"moment": MOMENT}
+    bounds = widths.dual_mixture(4.0, 0.3, delta)
+    if name != "noise":
+        bounds = widths.self_normalised(MOMENT, 4.0, delta)
     kernel = sf.kernels.matern(2.5, 10.0 * lengthscale)
-    made = gp_ucb(SPACES[space], kernel, norm_bound=4.0, delta=delta, ridge=0.09, **known)
+    made = gp_ucb(SPACES[space], kernel, width=bounds, ridge=0.09)
     return told(made, 50.0)
 
 
@@ -145,8 +148,9 @@ def test_what_cannot_be_assumed_is_refused(name: str) -> None:
 def test_a_moment_of_a_lower_order_is_one_of_the_rewards_about_their_mean() -> None:
     found = assumed(deviation=0.3, order=1.5).belief().certificate(design=LINE[3])
     moment = sf.Moment(0.5, 0.3**1.5, "mean")
-    kernel, known = sf.kernels.matern(2.5, 3.0), {"norm_bound": 4.0, "delta": 0.05, "ridge": 0.09}
-    other = told(gp_ucb(SPACES["arms"], kernel, moment=moment, **known), 50.0)
+    bounds = widths.self_normalised(moment, 4.0, 0.05)
+    kernel = sf.kernels.matern(2.5, 3.0)
+    other = told(gp_ucb(SPACES["arms"], kernel, width=bounds, ridge=0.09), 50.0)
     expected = other.belief().certificate(design=LINE[3])
     assert found.lower == pytest.approx(expected.lower + 50.0, rel=1e-10)
     assert found.within == pytest.approx(expected.within, rel=1e-8)

@@ -11,6 +11,7 @@ from torch import Tensor
 
 import surefoot as sf
 from support.optimizers import optimizer_of
+from support.variants import default_on
 from surefoot.beliefs import Belief, gains
 from surefoot.hyperparameters import GAUSSIAN, GivenHyperparameters, HyperparameterFit
 from surefoot.types import OBJECTIVE, Measurement
@@ -194,7 +195,7 @@ def test_draws_have_the_moments_of_the_joint_posterior(name: str, features: Any)
 
 
 def fitted(**parts: Any) -> Belief:
-    optimizer = sf.algorithms.robust_ucb(SPACES["box"], **parts)
+    optimizer = default_on(SPACES["box"], **parts)
     optimizer.record(rows(SPACES["box"], 16))
     return optimizer.belief()
 
@@ -275,7 +276,7 @@ RUNS: dict[str, Any] = {
         SPACES["box"],
         sf.Method(GivenHyperparameters(KERNEL, 0.1, standardise=True), estimator=TO_THE_END),
     ),
-    "constrained": lambda: sf.algorithms.robust_ucb(SPACES["box"], outcomes=LIMIT),
+    "constrained": lambda: sf.algorithms.robust_ucb(sf.Problem(SPACES["box"], outcomes=LIMIT)),
     "joint": lambda: build("joint"),
 }
 
@@ -368,7 +369,7 @@ def test_what_designs_and_points_must_be() -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("told_at_once", [False, True])
 def test_loading_a_constrained_run_fits_nothing(tmp_path, monkeypatch, told_at_once: bool) -> None:
-    optimizer = sf.algorithms.robust_ucb(SPACES["box"], outcomes=LIMIT, seed=0)
+    optimizer = sf.algorithms.robust_ucb(sf.Problem(SPACES["box"], outcomes=LIMIT), seed=0)
     measured = [
         Measurement(one.where, {**one.values, "p99": float(one.where)})
         for one in rows(SPACES["box"], 20)

@@ -1,6 +1,7 @@
 """What is proved of a design, and what is said where nothing is."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,9 @@ WEIGHTS = np.random.default_rng(0).uniform(-1.0, 1.0, len(LINE))
 F = GRAM @ WEIGHTS * 2.0 / np.sqrt(WEIGHTS @ GRAM @ WEIGHTS)
 VARIANCE = sf.Moment(1.0, 0.25, "mean")
 PROVED: dict[str, dict[str, Any]] = {
-    "noise": {"noise": 0.5, "norm_bound": 2.0},
-    "variance": {"moment": VARIANCE, "norm_bound": 2.0},
-    "a width": {"width": widths.chowdhury_gopalan(2.0, 0.5)},
+    "noise": {"width": widths.dual_mixture(2.0, 0.5)},
+    "variance": {"width": widths.self_normalised(VARIANCE, 2.0)},
+    "a multiple of the deviation": {"width": widths.chowdhury_gopalan(2.0, 0.5)},
 }
 proofs = pytest.mark.parametrize("known", PROVED.values(), ids=PROVED)
 
@@ -56,12 +57,8 @@ def test_it_is_true_of_the_design_and_of_all_others(known: dict[str, Any]) -> No
 def test_the_design_and_delta_may_be_given(known: dict[str, Any]) -> None:
     belief = told(**known).belief()
     found = belief.certificate(0.01, design=LINE[3])
-    other = dict(known)
-    if "width" in other:
-        other["width"] = widths.chowdhury_gopalan(2.0, 0.5, 0.01)
-    else:
-        other["delta"] = 0.01
-    expected = told(**other).belief().certificate(design=LINE[3])
+    other = replace(known["width"], delta=0.01)
+    expected = told(width=other).belief().certificate(design=LINE[3])
     assert found.arm == expected.arm == 3
     for name in ("lower", "upper", "within", "delta"):
         assert getattr(found, name) == pytest.approx(getattr(expected, name), rel=1e-9)
@@ -89,7 +86,7 @@ def test_a_recommendation_has_that_of_its_point() -> None:
     assert str(best.certificate) == str(belief.certificate(design=best.point))
     assert best.certificate.arm == best.arm
     assert best.rows["proved"] == str(best.certificate)
-    for missing in (told(), told(noise=0.5), told(robust_ucb)):
+    for missing in (told(), told(width=widths.dual_mixture(None, 0.5)), told(robust_ucb)):
         assert missing.recommend().certificate is None
 
 
@@ -97,7 +94,7 @@ def test_of_a_risk_it_is_a_bound_of_the_risk() -> None:
     loads = sf.FiniteEnvironment([[0.0], [0.5], [1.0]], [0.3, 0.4, 0.3])
     space = sf.Joint(ARMS, loads)
     pair = sf.kernels.squared_exponential([0.2, 0.5])
-    optimizer = v_ucb(space, pair, level=0.3, noise=0.1, norm_bound=3.0, ridge=0.01)
+    optimizer = v_ucb(space, pair, level=0.3, width=widths.dual_mixture(3.0, 0.1), ridge=0.01)
     for row in range(60):
         x, z = LINE[row % 20], [0.5 * (row // 20)]
         optimizer.tell(x, float(np.sin(3.0 * x[0]) * (1.0 - z[0])), environment=z)
@@ -128,7 +125,12 @@ def test_a_variance_is_enough_for_the_value_at_risk() -> None:
 
 
 def test_in_a_box_the_designs_that_are_compared_are_an_assumption() -> None:
-    optimizer = gp_ucb(sf.Box([0.0], [1.0]), KERNEL, noise=0.1, norm_bound=2.0, ridge=0.01)
+    optimizer = gp_ucb(
+        sf.Box([0.0], [1.0]),
+        KERNEL,
+        width=sf.widths.dual_mixture(norm_bound=2.0, noise=0.1),
+        ridge=0.01,
+    )
     optimizer.tell_all(LINE, np.sin(3.0 * LINE[:, 0]))
     found = optimizer.belief().certificate()
     assert found.arm is None
@@ -153,8 +155,8 @@ def failed() -> sf.Optimizer:
 MOMENT = sf.Moment(1.0, 5.0)
 REFUSED: dict[str, tuple[Callable[[], sf.Optimizer], str]] = {
     "no theorem": (told, "has no theorem"),
-    "no norm": (lambda: told(noise=0.5), "norm of f is not known"),
-    "half a scale": (lambda: told(noise=0.5, norm_bound=2.0, scale=0.5), "`scale` = 0.5"),
+    "no norm": (lambda: told(width=widths.dual_mixture(None, 0.5)), "norm of f is not known"),
+    "half a scale": (lambda: told(width=widths.dual_mixture(2.0, 0.5, scale=0.5)), "`scale` = 0.5"),
     "each round by itself": (
         lambda: told(tgp_ucb, moment=MOMENT, norm_bound=2.0),
         "Theorem 1 holds in each round",
@@ -168,7 +170,7 @@ REFUSED: dict[str, tuple[Callable[[], sf.Optimizer], str]] = {
         "for `LeastSquares`, not `Huber`",
     ),
     "approximate features": (
-        lambda: told(features=sf.QuadratureFourier(12), noise=0.5, norm_bound=2.0),
+        lambda: told(features=sf.QuadratureFourier(12), **PROVED["noise"]),
         "approximate the kernel",
     ),
     "a sketch": (
@@ -177,11 +179,11 @@ REFUSED: dict[str, tuple[Callable[[], sf.Optimizer], str]] = {
     ),
     "failures": (failed, "measurements failed"),
     "a norm below that of all that is near": (
-        lambda: told(number=4000, noise=0.5, norm_bound=0.1, ridge=0.25),
+        lambda: told(number=4000, width=widths.dual_mixture(0.1, 0.5), ridge=0.25),
         "the measurements contradict what is assumed, that the noise is 0.5-sub-Gaussian and the",
     ),
     "a norm below it, and a variance": (
-        lambda: told(number=4000, moment=VARIANCE, norm_bound=0.1),
+        lambda: told(number=4000, width=widths.self_normalised(VARIANCE, 0.1)),
         "the measurements contradict what is assumed, that E.* is at most 0.25 at every x and the",
     ),
 }
@@ -214,7 +216,9 @@ def test_few_are_false_in_runs_that_the_bounds_steer() -> None:
     """Student's t(3), 30 runs, looked at every 10 rounds; delta is 0.1."""
     false = 0
     for seed in range(30):
-        optimizer = gp_ucb(ARMS, KERNEL, moment=VARIANCE, norm_bound=2.0, seed=seed)
+        optimizer = gp_ucb(
+            ARMS, KERNEL, width=sf.widths.self_normalised(VARIANCE, norm_bound=2.0), seed=seed
+        )
         noise = np.random.default_rng(seed)
         wrong = False
         for round_ in range(60):

@@ -18,7 +18,7 @@ def beliefs(
 ) -> sf.beliefs.ConstraintBelief:
     """Values about 130, which break both limits, and others that contradict them."""
     optimizer = sf.algorithms.robust_ucb(
-        sf.Box([0.0], [1.0]), outcomes={"memory": LIMITS[limit]}, seed=0
+        sf.Problem(sf.Box([0.0], [1.0]), outcomes={"memory": LIMITS[limit]}), seed=0
     )
     for index in range(number):
         x = index / (number - 1)
@@ -68,7 +68,9 @@ def test_a_limited_quantity_has_the_sign_of_its_measurements(
     if sign < 0.0:
         ends = [None if end is None else -end for end in (limit.minimum, limit.maximum)]
         limit = sf.Constraint(maximum=ends[0], minimum=ends[1])
-    optimizer = sf.algorithms.robust_ucb(sf.Box([0.0], [1.0]), outcomes={"p99": limit}, seed=0)
+    optimizer = sf.algorithms.robust_ucb(
+        sf.Problem(sf.Box([0.0], [1.0]), outcomes={"p99": limit}), seed=0
+    )
     for x, value in STEP.items():
         optimizer.tell([x], 1.0, outcomes={"p99": sign * value})
     found = optimizer.belief().constraints.beliefs["p99"].predict(LINE)

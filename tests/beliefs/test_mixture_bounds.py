@@ -332,10 +332,10 @@ def test_a_round_on_arms_factorises_nothing(
     proved: bool, recommendation: Any, monkeypatch: Any
 ) -> None:
     """Bounds of the choice are looked up, too: rank-one updates keep those of all arms."""
-    known: dict[str, Any] = {"noise": NOISE, "norm_bound": NORM} if proved else {}
+    width = sf.widths.dual_mixture(NORM, NOISE) if proved else sf.widths.srinivas()
     space = sf.Joint(sf.Arms(GRID), LOAD)
     optimizer = sf.algorithms.v_ucb(
-        space, PAIRS, level=0.4, ridge=NOISE**2, recommendation=recommendation, **known
+        space, PAIRS, level=0.4, ridge=NOISE**2, recommendation=recommendation, width=width
     )
     for reward in REWARDS.tolist():
         optimizer.tell(optimizer.ask(), reward)

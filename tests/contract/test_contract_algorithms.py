@@ -13,6 +13,7 @@ from torch.distributions import Uniform
 import surefoot as sf
 from support.contract_table import MOMENT, numbers
 from support.device import DEVICE
+from support.variants import default_on
 
 POINTS = torch.rand(30, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
 KERNEL = sf.kernels.matern(2.5, [0.3, 0.5])
@@ -44,31 +45,32 @@ def paired() -> sf.Joint:
     return sf.Joint(sf.Arms(POINTS[:, :1]), VALUES)
 
 
-PROVED = {"noise": 0.1, "norm_bound": 2.0}
-DEFAULT = partial(sf.algorithms.robust_ucb, initial=3)
+KNOWN = {"noise": 0.1, "norm_bound": 2.0}
+PROVED = sf.widths.dual_mixture(**KNOWN)
+DEFAULT = partial(default_on, initial=3)
+WAVES: dict[str, Any] = {"moment": MOMENT, "features": sf.QuadratureFourier(6, folded=False)}
 RUNS: dict[str, Callable[..., sf.Optimizer]] = {
-    "gp-ucb": partial(sf.algorithms.gp_ucb, arms(), KERNEL, **PROVED),
-    "gp-ucb in a box": partial(sf.algorithms.gp_ucb, box(), KERNEL, **PROVED),
-    "gp-ts": partial(sf.algorithms.gp_ts, arms(), KERNEL, **PROVED),
-    "gp-ts in a box": partial(sf.algorithms.gp_ts, box(), KERNEL, **PROVED),
+    "gp-ucb": partial(sf.algorithms.gp_ucb, arms(), KERNEL, width=PROVED),
+    "gp-ucb in a box": partial(sf.algorithms.gp_ucb, box(), KERNEL, width=PROVED),
+    "gp-ts": partial(sf.algorithms.gp_ts, arms(), KERNEL, **KNOWN),
+    "gp-ts in a box": partial(sf.algorithms.gp_ts, box(), KERNEL, **KNOWN),
     "tgp-ucb": partial(sf.algorithms.tgp_ucb, arms(), KERNEL, moment=MOMENT),
-    "ata, fourier": partial(sf.algorithms.ata_gp_ucb, arms(), SMOOTH, moment=MOMENT, nodes=6),
+    "ata, fourier": partial(sf.algorithms.ata_gp_ucb, arms(), SMOOTH, **WAVES),
     "ata, nystrom": partial(
         sf.algorithms.ata_gp_ucb, arms(), SMOOTH, moment=MOMENT, features="nystrom"
     ),
-    "ata, symmetric root": partial(
+    "ata, a dictionary": partial(
         sf.algorithms.ata_gp_ucb,
         arms(),
         SMOOTH,
         moment=MOMENT,
-        features="nystrom",
-        root="symmetric",
+        features=sf.Nystrom(sf.LeverageSampling(4.0, feedback="immediate")),
     ),
-    "ata in a box": partial(sf.algorithms.ata_gp_ucb, box(), SMOOTH, moment=MOMENT, nodes=6),
+    "ata in a box": partial(sf.algorithms.ata_gp_ucb, box(), SMOOTH, **WAVES),
     "bkb": partial(sf.algorithms.bkb, arms(), KERNEL, noise=0.1, oversampling=3.0),
     "bkb in a box": partial(sf.algorithms.bkb, box(), KERNEL, noise=0.1, oversampling=3.0),
     "bbkb": partial(sf.algorithms.bbkb, arms(), KERNEL, noise=0.1, oversampling=3.0),
-    "v-ucb": partial(sf.algorithms.v_ucb, joint(), SMOOTH, level=0.3, **PROVED),
+    "v-ucb": partial(sf.algorithms.v_ucb, joint(), SMOOTH, level=0.3, width=PROVED),
     "v-ucb on arms": partial(sf.algorithms.v_ucb, paired(), SMOOTH, level=0.3, ridge=0.1),
     "v-ucb, a density": partial(sf.algorithms.v_ucb, density(), SMOOTH, level=0.3, ridge=0.1),
     "v-ucb, fitted": partial(sf.algorithms.v_ucb, joint(), level=0.3, initial=3),

@@ -18,6 +18,7 @@ import torch
 import surefoot as sf
 from support.costs import Cost, cost_of, kept
 from support.optimizers import optimizer_of
+from support.variants import default_on
 from surefoot.acquisition import BoundsOf, Guarded
 from surefoot.algorithms import (
     ata_gp_ucb,
@@ -32,7 +33,7 @@ from surefoot.algorithms import (
     tgp_ucb,
     v_ucb,
 )
-from surefoot.widths import self_normalised
+from surefoot.widths import dual_mixture, self_normalised
 
 Order = Literal["flat", "A", "m²", "t", "t²"]
 GROWTH: dict[Order, Callable[[float], float]] = {
@@ -49,9 +50,10 @@ SEARCH = 2.0  # the same in a box, where a search takes as many steps as it need
 KERNEL = sf.kernels.squared_exponential(0.2)
 SMOOTH = sf.kernels.squared_exponential(0.4)
 MOMENT = sf.Moment(1.0, 4.0)
-SMALL: dict[str, Any] = {"features": "nystrom", "oversampling": 4.0, "root": "cholesky"}
+SMALL = sf.Nystrom(sf.LeverageSampling(4.0, feedback="immediate"))
 HEAVY: dict[str, Any] = {"moment": MOMENT, "norm_bound": 1.0}
 PROVED: dict[str, Any] = {"noise": 0.3, "norm_bound": 1.0}
+BY_NOISE, BY_MOMENT = dual_mixture(**PROVED), self_normalised(**HEAVY)
 SKETCH: dict[str, Any] = {"ridge": 0.1, "oversampling": 2.0, **PROVED}
 LIMIT = {"load": sf.Constraint(maximum=1.5)}
 RISK: dict[str, Any] = {"level": 0.3, "ridge": 0.1}
@@ -109,8 +111,8 @@ def of(algorithm: Callable[..., sf.Optimizer], *given: Any, **parts: Any) -> Any
 
 ARMS = {
     "`gp_ucb`": Stated(arms, of(gp_ucb, KERNEL)),
-    "`gp_ucb`, noise known": Stated(arms, of(gp_ucb, KERNEL, **PROVED)),
-    "`gp_ucb`, variance known": Stated(arms, of(gp_ucb, KERNEL, **HEAVY), numbers="t"),
+    "`gp_ucb`, noise known": Stated(arms, of(gp_ucb, KERNEL, width=BY_NOISE)),
+    "`gp_ucb`, variance known": Stated(arms, of(gp_ucb, KERNEL, width=BY_MOMENT), numbers="t"),
     "`gp_ucb`, Fourier features": Stated(arms, partial(fourier, gp_ucb)),
     "`gp_ucb`, 64 queries pending": Stated(arms, of(gp_ucb, KERNEL), pending=64),
     "`gp_ts`": Stated(arms, of(gp_ts, KERNEL, **PROVED)),
@@ -118,7 +120,7 @@ ARMS = {
     "`ata_gp_ucb`": Stated(arms, of(ata_gp_ucb, KERNEL, horizon=10**5, **HEAVY)),
     "`ata_gp_ucb`, Nyström, q = 4": Stated(
         arms,
-        of(ata_gp_ucb, KERNEL, horizon=10**5, **SMALL, **HEAVY),
+        of(ata_gp_ucb, KERNEL, horizon=10**5, features=SMALL, **HEAVY),
         start=500,
     ),
     "`ata_gp_ucb`, Nyström, the paper's": Stated(
@@ -146,7 +148,7 @@ ARMS = {
     "`bkb`, 8 queries pending": Stated(arms, of(bkb, KERNEL, **SKETCH), pending=8),
     "`bbkb`": Stated(arms, of(bbkb, KERNEL, **SKETCH)),
     "`v_ucb`": Stated(joint, of(v_ucb, SMOOTH, **RISK)),
-    "`v_ucb`, noise known": Stated(joint, of(v_ucb, SMOOTH, level=0.3, **PROVED)),
+    "`v_ucb`, noise known": Stated(joint, of(v_ucb, SMOOTH, level=0.3, width=BY_NOISE)),
     "`v_ucb`, environment observed": Stated(
         partial(joint, observed=True), of(v_ucb, SMOOTH, **RISK)
     ),
@@ -158,7 +160,10 @@ BOXES = {
     "`gp_ucb` in a box": Stated(box, of(gp_ucb, KERNEL, ridge=0.1), numbers="t", size=6_000),
     "`tgp_ucb` in a box": Stated(box, of(tgp_ucb, KERNEL, **HEAVY), numbers="t", size=6_000),
     "`ata_gp_ucb` in a box": Stated(
-        box, of(ata_gp_ucb, SMOOTH, nodes=8, **HEAVY), numbers="t", size=900
+        box,
+        of(ata_gp_ucb, SMOOTH, features=sf.QuadratureFourier(8, folded=False), **HEAVY),
+        numbers="t",
+        size=900,
     ),
     "`bkb` in a box": Stated(box, of(bkb, KERNEL, **SKETCH), numbers="t", size=3_000),
     "`bbkb` in a box": Stated(box, of(bbkb, KERNEL, **SKETCH), numbers="t", size=3_000),
@@ -172,7 +177,7 @@ BOXES = {
 FITTED = {
     "`robust_ucb`, kernel fitted": Stated(arms, of(robust_ucb), numbers="t", size=3_000),
     "`robust_ucb`, with a constraint": Stated(
-        arms, of(robust_ucb, KERNEL, outcomes=LIMIT), numbers="t", size=300
+        arms, of(default_on, KERNEL, outcomes=LIMIT), numbers="t", size=300
     ),
 }
 STATED = ARMS | BOXES | FITTED
@@ -294,7 +299,8 @@ def test_a_round_grows_with_the_arms(name: str) -> None:
 
 
 def adaptive(space: sf.Arms, nodes: int) -> sf.Optimizer:
-    return ata_gp_ucb(space, KERNEL, horizon=10**5, nodes=nodes, **HEAVY)
+    features = sf.QuadratureFourier(nodes, folded=False)
+    return ata_gp_ucb(space, KERNEL, horizon=10**5, features=features, **HEAVY)
 
 
 @pytest.mark.parametrize("build", [partial(fourier, gp_ucb), adaptive], ids=["gp_ucb", "ata"])

@@ -87,5 +87,7 @@ def test_it_refuses_what_is_known_to_be_bad(name: str) -> None:
 def test_bounds_that_refuse_less_guard_nothing() -> None:
     """By a moment of order 1.5 the worst arm is refused in 40 of these 120 rounds."""
     moment = sf.Moment(0.5, NOISE**1.5, "mean")
-    with pytest.raises(sf.InvalidInput, match="a `moment` of order 2"):
-        algorithms.gp_ucb(sf.Arms(LINE), KERNEL, moment=moment, choose="guarded")
+    with pytest.raises(sf.InvalidInput, match="a moment of order 2"):
+        algorithms.gp_ucb(
+            sf.Arms(LINE), KERNEL, width=sf.widths.self_normalised(moment), choose="guarded"
+        )

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 import surefoot as sf
+from support.variants import default_on
 from surefoot.algorithms import cvar_ts, robust_ucb, stable_opt, v_ucb
 
 UNIT = torch.rand(9, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
@@ -33,22 +34,24 @@ def limited(reward: float) -> sf.Constraint:
 
 Build = Callable[..., sf.Optimizer]
 PLAIN: dict[str, Build] = {
-    "default": lambda unit, **more: robust_ucb(box(unit), initial=2, **more),
-    "given kernel": lambda unit, **more: robust_ucb(
+    "default": lambda unit, **more: default_on(box(unit), initial=2, **more),
+    "given kernel": lambda unit, **more: default_on(
         box(unit), sf.kernels.matern(2.5, [unit, 9.0 * unit]), **more
     ),
-    "arms": lambda unit, **more: robust_ucb(
+    "arms": lambda unit, **more: default_on(
         sf.Arms(unit * (ORIGIN + EXTENTS * UNIT.flip(0))), initial=2, **more
     ),
-    "draws": lambda unit, **more: robust_ucb(
+    "draws": lambda unit, **more: default_on(
         box(unit), initial=2, policy=sf.acquisition.ThompsonSampling(), **more
     ),
-    "improvement": lambda unit, **more: robust_ucb(
+    "improvement": lambda unit, **more: default_on(
         box(unit), initial=2, policy=sf.acquisition.NoisyExpectedImprovement(), **more
     ),
 }
 RISKS: dict[str, Build] = {
-    "risk of the default": lambda unit: robust_ucb(joint(unit), risk=sf.CVaR(0.4), initial=2),
+    "risk of the default": lambda unit: robust_ucb(
+        sf.Problem(joint(unit), risk=sf.CVaR(0.4)), initial=2
+    ),
     "value at risk": lambda unit: v_ucb(joint(unit), level=0.3, initial=2),
     "draws of a risk": lambda unit: cvar_ts(joint(unit), level=0.3, initial=2),
     "worst case": lambda unit: stable_opt(joint(unit), initial=2),
@@ -179,7 +182,7 @@ def test_a_constraint_always_at_its_limit_has_the_unit_of_the_limit(
 
     def predicted(unit: float) -> list[float]:
         constraint = sf.Constraint(**{side: unit * at})
-        optimizer = robust_ucb(sf.Box([0.0], [1.0]), outcomes={"errors": constraint})
+        optimizer = robust_ucb(sf.Problem(sf.Box([0.0], [1.0]), outcomes={"errors": constraint}))
         for x in (0.0, 0.5, 1.0):
             optimizer.tell([x], x, outcomes={"errors": unit * at})
         found = optimizer.belief().constraints.predict(torch.tensor([[0.3]]).double())["errors"]
@@ -212,7 +215,7 @@ def with_effects(reward: float) -> list[list[float]]:
 def with_several(reward: float) -> list[list[float]]:
     goals = {"load": sf.Objective(maximise=False), "heat": sf.Watched()}
     policy = sf.acquisition.HypervolumeImprovement()
-    optimizer = robust_ucb(box(), initial=2, policy=policy, outcomes=goals)
+    optimizer = robust_ucb(sf.Problem(box(), outcomes=goals), initial=2, policy=policy)
     for at in UNIT:
         values = {"load": reward * float(at.sum()), "heat": reward * float(at[0])}
         optimizer.tell(ORIGIN + EXTENTS * at, reward * value(at), outcomes=values)

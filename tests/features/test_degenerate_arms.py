@@ -23,6 +23,7 @@ from support.budgeted_runs import (
     variance,
 )
 from support.kernel_cases import Case, bare, waves
+from support.variants import variant
 from surefoot.algorithms import bkb
 
 POWERS = np.array([1.0, 2.0, -1.0, 0.5, 3.0, -2.5, 1e-3])
@@ -36,14 +37,10 @@ class TestDegenerateArms:
         """The formulas see a copy as the same arm, pulled once more."""
         distinct = np.array([[0.1], [0.4], [0.5], [0.9]])
         which = np.concatenate([np.zeros(10_000, dtype=int), [1, 2, 3]])
-        optimizer = bkb(
-            sf.Arms(distinct[which]),
-            sf.kernels.matern(1.5, 0.3),
-            norm_bound=NORM,
-            noise=NOISE,
-            oversampling=3.0,
-            inclusion=inclusion,
-            ridge=0.5,
+        arms, kernel = sf.Arms(distinct[which]), sf.kernels.matern(1.5, 0.3)
+        optimizer = variant(
+            bkb(arms, kernel, norm_bound=NORM, noise=NOISE, ridge=0.5),
+            features=sf.Nystrom(sf.LeverageSampling(3.0, inclusion=inclusion)),
         )
         world = np.random.default_rng(0)
         pulled = np.concatenate([world.permutation(10_000)[:40], [10_000, 10_002, 10_001]])

@@ -98,7 +98,11 @@ class TestSums:
         kernel = sf.kernels.additive({(i, i + 1): pair for i in range(0, 10, 2)})
         box = sf.Box([0.0] * 10, [1.0] * 10)
         optimizer = sf.algorithms.ata_gp_ucb(
-            box, kernel, moment=sf.Moment(1.0, 2.0), horizon=50, nodes=8, folded=True
+            box,
+            kernel,
+            moment=sf.Moment(1.0, 2.0),
+            horizon=50,
+            features=sf.QuadratureFourier(8, folded=True),
         )
         assert optimizer.tell([0.5] * 10, 0.3).dimension == 5 * 8**2
         whole = sf.kernels.squared_exponential(0.5)

@@ -7,6 +7,7 @@ import torch
 import surefoot as sf
 from reference import covariance, gaussian_process
 from support.batched_runs import PLANE, SETTINGS, play, value
+from support.variants import variant
 from surefoot.algorithms import bkb
 
 
@@ -40,7 +41,7 @@ class TestBoxes:
     @pytest.mark.long
     def test_bkb_finds_the_top_of_a_box(self) -> None:
         box, width = sf.Box([0.0, 0.0], [1.0, 1.0]), sf.widths.srinivas(scale=0.5)
-        optimizer = bkb(box, sf.kernels.squared_exponential(0.3), width=width, **SETTINGS)
+        optimizer = variant(bkb(box, sf.kernels.squared_exponential(0.3), **SETTINGS), width=width)
         play(optimizer, 40)
         assert value(optimizer.recommend().point) > 0.95
 

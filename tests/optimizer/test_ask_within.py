@@ -93,7 +93,7 @@ def test_every_policy_stays_in_a_part(policy):
 
 def test_a_part_in_a_random_environment():
     space = sf.Joint(Box([0.0, 0.0], [1.0, 1.0]), sf.FiniteEnvironment([0.0, 1.0]))
-    optimizer = sf.algorithms.robust_ucb(space, risk=sf.VaR(0.5), seed=0, initial=2)
+    optimizer = sf.algorithms.robust_ucb(sf.Problem(space, risk=sf.VaR(0.5)), seed=0, initial=2)
     for _ in range(3):
         query = optimizer.ask(within=space.design.given({1: 0.75}))
         assert float(query.point[1]) == 0.75

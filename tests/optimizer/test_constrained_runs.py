@@ -24,7 +24,7 @@ def told(optimizer: sf.Optimizer, points: list[float]) -> sf.Optimizer:
 
 @pytest.fixture
 def optimizer() -> sf.Optimizer:
-    return sf.algorithms.robust_ucb(sf.Box([0.0], [1.0]), outcomes=LIMIT, seed=0)
+    return sf.algorithms.robust_ucb(sf.Problem(sf.Box([0.0], [1.0]), outcomes=LIMIT), seed=0)
 
 
 @pytest.mark.slow
@@ -55,7 +55,7 @@ def test_a_minimum_is_the_mirror_image_of_a_maximum():
     mirrored = {"p99": sf.Constraint(minimum=-0.5, confidence=0.9)}
     pair = []
     for limits, sign in ((LIMIT, 1.0), (mirrored, -1.0)):
-        one = sf.algorithms.robust_ucb(sf.Box([0.0], [1.0]), outcomes=limits, seed=0)
+        one = sf.algorithms.robust_ucb(sf.Problem(sf.Box([0.0], [1.0]), outcomes=limits), seed=0)
         for x in (0.0, 0.3, 0.6, 0.9):
             one.tell([x], x, outcomes={"p99": sign * x})
         pair.append(one.recommend())
@@ -97,14 +97,14 @@ def test_wrong_limits_are_refused():
     with pytest.raises(sf.InvalidInput, match="strictly between 0 and 1"):
         sf.Constraint(maximum=1.0, confidence=1.0)
     with pytest.raises(sf.InvalidInput, match="expected outcomes by name"):
-        sf.algorithms.robust_ucb(box, outcomes={"p99": 20.0})
+        sf.algorithms.robust_ucb(sf.Problem(box, outcomes={"p99": 20.0}))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("confidence", [0.5, 0.95, 0.99])
 def test_each_constraint_holds_with_its_own_confidence(confidence):
     limits = {"a": sf.Constraint(maximum=0.5, confidence=confidence), "b": sf.Constraint(maximum=9)}
-    optimizer = sf.algorithms.robust_ucb(sf.Box([0.0], [1.0]), outcomes=limits, seed=0)
+    optimizer = sf.algorithms.robust_ucb(sf.Problem(sf.Box([0.0], [1.0]), outcomes=limits), seed=0)
     x = torch.linspace(0, 1, 25, dtype=torch.float64)
     noisy = x + 0.3 * torch.randn(25, generator=torch.Generator().manual_seed(1))
     values = [{"a": value, "b": 0.0} for value in noisy.tolist()]
@@ -124,7 +124,9 @@ def test_an_overloaded_region_is_no_set_of_outliers(seed):
     points = np.concatenate([spread, close])
     p99 = np.where(points[:, 0] < 0.7, 1.2, 10.0) * np.exp(0.1 * generator.standard_t(3, 40))
     limits = {"p99": sf.Constraint(maximum=1.5)}
-    optimizer = sf.algorithms.robust_ucb(sf.Box([0.0, 0.0], [1.0, 1.0]), outcomes=limits)
+    optimizer = sf.algorithms.robust_ucb(
+        sf.Problem(sf.Box([0.0, 0.0], [1.0, 1.0]), outcomes=limits)
+    )
     optimizer.tell_all(points.tolist(), p99, outcomes=[{"p99": value} for value in p99])
     predicted = optimizer.constraints.predict(torch.tensor([[0.9, 0.5]], dtype=torch.float64))
     assert float(predicted["p99"].probability) < 0.15
@@ -191,7 +193,8 @@ def test_a_draw_gains_with_the_probability_that_constraints_hold(optimizer, prob
 @pytest.mark.long
 def test_a_second_feasible_region_that_is_better_is_found():
     optimizer = sf.algorithms.robust_ucb(
-        sf.Box([0.0, 0.0], [1.0, 1.0]), outcomes={"c": sf.Constraint(maximum=0.0)}, seed=0
+        sf.Problem(sf.Box([0.0, 0.0], [1.0, 1.0]), outcomes={"c": sf.Constraint(maximum=0.0)}),
+        seed=0,
     )
     noise = np.random.default_rng(0)
     for _ in range(20):
@@ -206,7 +209,7 @@ def test_a_second_feasible_region_that_is_better_is_found():
 @pytest.mark.parametrize("value", [np.float32(0.5), np.int64(1), torch.tensor(0.5), 1])
 def test_a_constraint_may_be_any_number(value: object) -> None:
     limits = {"p": sf.Constraint(maximum=np.float32(1.0))}
-    optimizer = robust_ucb(sf.Box([0.0], [1.0]), outcomes=limits)
+    optimizer = robust_ucb(sf.Problem(sf.Box([0.0], [1.0]), outcomes=limits))
     optimizer.tell([0.3], 1.0, outcomes={"p": value}, worker=np.int64(3))
     assert optimizer.belief().failures.success.is_certain
 
@@ -214,7 +217,7 @@ def test_a_constraint_may_be_any_number(value: object) -> None:
 @pytest.mark.parametrize("given", [{"p": True}, {"p": 10**400}, {"p": "1"}, [0.5], 0.5])
 def test_what_is_no_constraint_is_refused(given: object) -> None:
     limits = {"p": sf.Constraint(maximum=1.0)}
-    optimizer = robust_ucb(sf.Box([0.0], [1.0]), outcomes=limits)
+    optimizer = robust_ucb(sf.Problem(sf.Box([0.0], [1.0]), outcomes=limits))
     with pytest.raises(sf.InvalidInput, match="outcomes"):
         optimizer.tell([0.3], 1.0, outcomes=given)
     with pytest.raises(sf.InvalidInput, match="outcomes"):
@@ -238,7 +241,9 @@ def test_one_value_on_the_other_side_of_a_limit_leaves_it_open_there(holds: bool
     Within the limit and on the level of others it is none.
     """
     limit = sf.Constraint(minimum=8.0) if holds else sf.Constraint(maximum=8.0)
-    optimizer = sf.algorithms.robust_ucb(sf.Box([0.0], [1.0]), outcomes={"mb": limit}, seed=0)
+    optimizer = sf.algorithms.robust_ucb(
+        sf.Problem(sf.Box([0.0], [1.0]), outcomes={"mb": limit}), seed=0
+    )
     x = np.concatenate([np.linspace(0.02, 0.44, 8), [0.4998], np.linspace(0.5005, 0.98, 20)])
     noise = 0.004 * np.random.default_rng(3).standard_normal(len(x))
     values = np.where(x > 0.5, 5.35, 11.89) + noise
@@ -260,7 +265,7 @@ def _on_steps(threads: list[int], values: dict[int, float], kept: float, broken:
     """A run that prefers few threads, of which at least ten keep the limit."""
     space = sf.parameters.Space({"threads": sf.parameters.Int(1, 32)})
     limit = sf.Constraint(maximum=0.0 if kept == 0.0 else 8.0)
-    run = sf.algorithms.robust_ucb(space, outcomes={"memory": limit}, seed=0)
+    run = sf.algorithms.robust_ucb(sf.Problem(space, outcomes={"memory": limit}), seed=0)
     for number in threads:
         value = values.get(number, kept if number >= 10 else broken)
         run.tell({"threads": number}, -number, outcomes={"memory": value})

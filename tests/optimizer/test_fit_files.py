@@ -57,7 +57,7 @@ def test_what_is_read_is_what_was_fitted(tmp_path: Path, fits: list[int]) -> Non
     [
         {"rewards": REWARDS + 1e-9 * (torch.arange(30) == 3)},
         {"upper": 2.0},
-        {"prior": None, "effects": ("drift",)},
+        {"effects": ("drift",)},
     ],
     ids=["reward", "bounds", "rule"],
 )

@@ -28,6 +28,7 @@ from support.joint_cases import (
     of_the_space,
     places,
 )
+from support.variants import variant
 from surefoot.algorithms import cvar_ucb, stable_opt, v_ucb
 from surefoot.risks import Risk
 
@@ -157,7 +158,7 @@ class TestBelief:
         ],
     )
     def test_a_kernel_is_learnt(self, name: str, estimator: object) -> None:
-        optimizer = v_ucb(JOINTS[name](), level=0.3, estimator=estimator)
+        optimizer = variant(v_ucb(JOINTS[name](), level=0.3), estimator=estimator)
         with pytest.raises(sf.NotReady):
             optimizer.belief()
         inform(optimizer, 24, spike=0.0)

@@ -53,15 +53,10 @@ def test_a_rule_that_is_none_is_refused(kind: Any, name: str, value: Any) -> Non
 
 
 def test_named_algorithms_refuse_what_is_false_but_not_none() -> None:
-    with pytest.raises(sf.InvalidInput, match="estimator"):
-        sf.algorithms.bkb(LINE, KERNEL, noise=0.1, norm_bound=1.0, estimator=0)
     with pytest.raises(sf.InvalidInput, match="features"):
         sf.algorithms.gp_ucb(LINE, KERNEL, features=[])
     joint = sf.Joint(LINE, sf.FiniteEnvironment([[0.0], [1.0]]))
-    with pytest.raises(sf.InvalidInput, match="hyperparameters"):
-        sf.algorithms.v_ucb(joint, level=0.1, hyperparameters=0)
+    with pytest.raises(sf.InvalidInput, match="width"):
+        sf.algorithms.v_ucb(joint, level=0.1, width=0)
     with pytest.raises(sf.InvalidInput, match="recommendation"):
         sf.algorithms.v_ucb(joint, level=0.1, recommendation="best")
-    fit = sf.hyperparameters.HyperparameterFit()
-    with pytest.raises(sf.InvalidInput, match="cannot both be given"):
-        sf.algorithms.v_ucb(joint, KERNEL, level=0.1, hyperparameters=fit)

@@ -39,7 +39,10 @@ SETTINGS: dict[str, Callable[[], AbstractContextManager[Any]]] = {
 RUNS: dict[str, Callable[[], sf.Optimizer]] = {
     "default": lambda: sf.algorithms.robust_ucb(BOX, initial=4, seed=1),
     "arms": lambda: sf.algorithms.ata_gp_ucb(
-        sf.Arms(ARMS), KERNEL, moment=sf.Moment(1.0, 4.0), nodes=8
+        sf.Arms(ARMS),
+        KERNEL,
+        moment=sf.Moment(1.0, 4.0),
+        features=sf.QuadratureFourier(8, folded=False),
     ),
     "sketch": lambda: sf.algorithms.bkb(sf.Arms(ARMS), KERNEL, noise=0.1, oversampling=3.0),
     "risk": lambda: sf.algorithms.v_ucb(JOINT, KERNEL, level=0.3, ridge=0.1),

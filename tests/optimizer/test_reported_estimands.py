@@ -8,6 +8,7 @@ import torch
 
 import surefoot as sf
 from reference import covariance
+from support.variants import default_on
 from surefoot import kernels
 from surefoot.algorithms import robust_ucb
 from surefoot.types import InvalidInput, NotReady
@@ -19,7 +20,7 @@ def skewed(number: int, **arguments) -> sf.Optimizer:
     """A line with exponential noise of mean and deviation 1 below it."""
     generator = np.random.default_rng(3)
     x = generator.random((number, 1))
-    optimizer = robust_ucb(sf.Box([0.0], [1.0]), seed=0, **arguments)
+    optimizer = default_on(sf.Box([0.0], [1.0]), seed=0, **arguments)
     optimizer.tell_all(x, 2.0 * x[:, 0] - generator.exponential(1.0, number))
     return optimizer
 
@@ -108,7 +109,7 @@ def test_the_risk_of_means_is_the_risk_and_the_mean_residual() -> None:
     space = sf.Joint(sf.Box([0.0], [1.0]), sf.FiniteEnvironment([0.0, 0.5, 1.0]))
     generator = np.random.default_rng(1)
     x, z = generator.random((60, 1)), generator.integers(3, size=60) / 2.0
-    optimizer = robust_ucb(space, risk=sf.VaR(0.4), seed=0)
+    optimizer = robust_ucb(sf.Problem(space, risk=sf.VaR(0.4)), seed=0)
     optimizer.tell_all(x, x[:, 0] + z - generator.exponential(0.5, 60), z[:, None])
     designs = torch.tensor([[0.2], [0.7]], dtype=torch.float64)
     location, mean = (
@@ -126,7 +127,7 @@ def test_the_risk_of_means_is_the_risk_and_the_mean_residual() -> None:
 def test_anything_else_is_refused_and_changes_nothing(estimand) -> None:
     expected = "`estimand` is .*, expected 'location', 'median' or 'mean'"
     with pytest.raises(InvalidInput, match=expected):
-        robust_ucb(sf.Box([0.0], [1.0]), estimand=estimand)
+        robust_ucb(sf.Problem(sf.Box([0.0], [1.0]), estimand=estimand))
     if estimand is None:  # the optimizer's own
         return
     optimizer = skewed(12)

@@ -29,7 +29,6 @@ FEATURES = {
     "every-round": sf.Nystrom(sf.LeverageSampling(3.0)),
     "adaptive": sf.Nystrom(sf.LeverageSampling(3.0, "adaptive", ratio=4.0)),
     "immediate": sf.Nystrom(sf.LeverageSampling(3.0, "adaptive", feedback="immediate")),
-    "incremental": sf.Nystrom(sf.LeverageSampling(3.0, "incremental")),
 }
 ESTIMATORS = {  # with the number of rewards before the first ask: some keep 1,024 one by one
     "least-squares": (sf.LeastSquares(), 60),
@@ -196,7 +195,7 @@ def test_named_tuples_of_a_part_are_not_taken_for_tuples() -> None:
 
 
 def test_what_is_reported_is_that_of_the_saved_problem(tmp_path: Path) -> None:
-    optimizer = robust_ucb(sf.Box([0.0], [1.0]), estimand="mean")
+    optimizer = robust_ucb(sf.Problem(sf.Box([0.0], [1.0]), estimand="mean"))
     optimizer.tell_all([[0.1], [0.5], [0.9]], [0.0, 1.0, 0.5])
     optimizer.save(tmp_path / "run")
     loaded = sf.Optimizer.load(tmp_path / "run")

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 import surefoot as sf
+from support.variants import default_on
 from surefoot.beliefs.failure import SharedValues
 
 ON = torch.tensor([[0.0, 1.0]], dtype=torch.float64)
@@ -79,7 +80,7 @@ UNDER = {
 
 @pytest.mark.parametrize("kind", UNDER)
 def test_failures_of_a_value_of_the_environment_say_nothing_of_designs(kind):
-    optimizer = sf.algorithms.robust_ucb(**UNDER[kind], initial=0, seed=0)
+    optimizer = default_on(**UNDER[kind], initial=0, seed=0)
     values = optimizer.space.environment.points
     for i, x in enumerate((0.1, 0.5, 0.9, 0.3, 0.7)):
         for z in values:
@@ -102,7 +103,7 @@ def test_failures_of_a_value_of_the_environment_say_nothing_of_designs(kind):
 
 def test_a_category_that_always_fails_is_learned_under_an_environment():
     space = sf.Joint(_space(1), sf.FiniteEnvironment([[0.0], [1.0]]))
-    optimizer = sf.algorithms.robust_ucb(space, risk=sf.VaR(0.5), initial=0, seed=0)
+    optimizer = sf.algorithms.robust_ucb(sf.Problem(space, risk=sf.VaR(0.5)), initial=0, seed=0)
     for i, (x, switch) in enumerate([(0.1, OFF), (0.4, OFF), (0.7, OFF), (0.3, ON), (0.8, ON)]):
         point = torch.cat([torch.tensor([x], dtype=torch.float64), switch[0]])
         for z in (0.0, 1.0):
@@ -121,7 +122,7 @@ def test_a_category_that_always_fails_is_learned_under_an_environment():
 )
 def test_a_value_at_which_nothing_succeeds_is_hardly_asked_for_until_it_does(risk, initial):
     space = sf.Joint(sf.Box([0.0], [1.0]), LOADS)
-    optimizer = sf.algorithms.robust_ucb(space, risk=risk, initial=initial, seed=1)
+    optimizer = sf.algorithms.robust_ucb(sf.Problem(space, risk=risk), initial=initial, seed=1)
     optimizer.tell([0.2], 0.0, [1.0])
     failed = []
     for number in range(24):

@@ -131,8 +131,9 @@ def test_further_objectives_are_seen_as_if_told_at_once() -> None:
 
     def begun() -> sf.Optimizer:
         return sf.algorithms.robust_ucb(
-            sf.Box([0.0, 0.0], [1.0, 1.0]),
-            outcomes={"cost": sf.Objective(maximise=False)},
+            sf.Problem(
+                sf.Box([0.0, 0.0], [1.0, 1.0]), outcomes={"cost": sf.Objective(maximise=False)}
+            ),
             policy=sf.acquisition.HypervolumeImprovement(),
         )
 

@@ -49,7 +49,7 @@ def _optimizer() -> sf.Optimizer:
 DOORS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "ask": lambda given: _optimizer().ask(within=given),
     "recommend": lambda given: _optimizer().recommend(within=given),
-    "guess": lambda given: sf.algorithms.robust_ucb(SPACE, KERNEL, guess=given),
+    "guess": lambda given: sf.algorithms.robust_ucb(sf.Problem(SPACE, guess=given), KERNEL),
 }
 
 

@@ -164,7 +164,9 @@ def test_a_dictionary_shrinks_so_that_a_round_takes_no_longer(
 
 
 def test_srinivas_width_is_for_the_round_to_come() -> None:
-    optimizer = gp_ucb(sf.Arms(GRID), sf.kernels.squared_exponential(0.2), scale=0.5)
+    optimizer = gp_ucb(
+        sf.Arms(GRID), sf.kernels.squared_exponential(0.2), width=sf.widths.srinivas(scale=0.5)
+    )
     assert optimizer.width == pytest.approx(0.5 * width.srinivas(1, 0.1))
     info = optimizer.tell(0, 1.0)
     assert info.width == pytest.approx(0.5 * width.srinivas(2, 0.1))

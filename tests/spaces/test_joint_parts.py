@@ -16,6 +16,7 @@ from torch.distributions import Distribution, constraints
 import surefoot as sf
 from support.joint_cases import DENSITY, JOINTS, KERNEL, LINE, build, drive, finite, state
 from support.optimizers import optimizer_of
+from support.variants import variant
 from surefoot import algorithms
 from surefoot.acquisition import NoisyExpectedImprovement, ScorePolicy
 from surefoot.algorithms import cvar_ucb, v_ucb
@@ -209,8 +210,9 @@ class TestRefusedParts:
             ("needs a kernel", lambda: v_ucb(JOINTS["bare"](), level=0.3)),
             (
                 "PivotedCholesky",
-                lambda: v_ucb(
-                    JOINTS["arms"](), level=0.3, features=sf.Nystrom(sf.LeverageSampling())
+                lambda: variant(
+                    v_ucb(JOINTS["arms"](), level=0.3),
+                    features=sf.Nystrom(sf.LeverageSampling()),
                 ),
             ),
             (

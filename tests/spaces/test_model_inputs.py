@@ -5,7 +5,6 @@ import torch
 from torch.distributions import Beta
 
 import surefoot as sf
-from surefoot.hyperparameters import GAUSSIAN
 
 LINE = torch.linspace(0.0, 1.0, 4, dtype=torch.float64).unsqueeze(-1)
 FEW = sf.FiniteEnvironment([0.0, 0.5, 1.0], [0.2, 0.5, 0.3])
@@ -39,24 +38,3 @@ def test_inputs_are_all_combinations(
     assert joint.has_environment
     assert joint.lists(x, z) is (design.finite and environment.finite)
     assert not joint.lists(x[:2], z)
-
-
-class Tails(sf.Huber):
-    """An estimator that says nothing of the noise."""
-
-
-class Light(sf.Huber):
-    """An estimator for Gaussian noise."""
-
-    assumes_gaussian_noise = True
-
-
-@pytest.mark.parametrize(
-    ("estimator", "dof"),
-    [(None, GAUSSIAN), (sf.LeastSquares(), GAUSSIAN), (Light(), GAUSSIAN), (Tails(), None)],
-)
-def test_an_estimator_says_whether_noise_is_gaussian(
-    estimator: sf.Huber | None, dof: float | None
-) -> None:
-    optimizer = sf.algorithms.v_ucb(sf.Joint(UNIT, FEW), level=0.3, estimator=estimator)
-    assert optimizer._history.model.hyperparameters.dof == dof

@@ -11,6 +11,7 @@ import torch
 import surefoot as sf
 from reference import budgeted, covariance
 from support.kernel_cases import LENGTHSCALES, Case, cases_on, table
+from support.variants import variant
 from surefoot.algorithms import bkb
 
 NORM, NOISE, DELTA, ACCURACY = 2.0, 0.5, 0.1, 0.5
@@ -20,8 +21,13 @@ inclusions = pytest.mark.parametrize("inclusion", ["per-pull", "per-arm", "once"
 
 def bkb_on(case: Case, space: sf.Arms | sf.Box | None = None, **parts: Any) -> sf.Optimizer:
     width = sf.widths.bkb(NORM, NOISE, DELTA, accuracy=ACCURACY)  # that of the paper
-    given = {"noise": NOISE, "oversampling": 2.0, "width": width}
-    return bkb(space or case.space, case.kernel(), **given | parts)
+    ridge = parts.pop("ridge", 1.0)
+    seed = parts.pop("seed", 0)
+    made = bkb(space or case.space, case.kernel(), noise=NOISE, ridge=ridge, seed=seed)
+    others = {"width": width, "estimator": sf.LeastSquares()}
+    others |= {name: parts.pop(name) for name in {*others} & {*parts}}
+    sampling = sf.LeverageSampling(**{"oversampling": 2.0} | parts)
+    return variant(made, features=sf.Nystrom(sampling), **others)
 
 
 def line(

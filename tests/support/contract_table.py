@@ -83,7 +83,6 @@ CHANGING: dict[str, Callable[[Any], Any]] = {
     "sampled-per-arm": lambda space: sampled(3.0, inclusion="per-arm"),
     "batches": lambda space: sampled(3.0, "adaptive"),
     "adaptive": lambda space: sampled(3.0, "adaptive", feedback="immediate"),
-    "incremental": lambda space: sampled(3.0, "incremental"),
 }
 FEATURES = LASTING | CHANGING
 
@@ -161,9 +160,8 @@ class Cell:
     def is_possible(self) -> bool:
         """Whether the parts go together at all."""
         waves = self.features in ("quadrature", "random-waves")
-        if (waves and self.space not in SMOOTH) or (self.risk is None) is (self.space in JOINT):
-            return False
-        return self.features != "incremental" or self.space in ("arms", "bare", "joint-arms")
+        impossible = waves and self.space not in SMOOTH
+        return not impossible and (self.risk is None) is not (self.space in JOINT)
 
     @property
     def choices(self) -> set[tuple[tuple[str, Any], ...]]:

@@ -11,7 +11,7 @@ import torch
 import surefoot as sf
 from support.kernel_cases import table
 from support.optimizers import optimizer_of
-from surefoot.algorithms import robust_ucb
+from support.variants import default_on
 
 TABLE = table(4)
 MOMENT = sf.Moment(1.0, 100.0)
@@ -49,7 +49,7 @@ def robust(space: sf.Arms | sf.Box, seed: int = 0, **parts: object) -> sf.Optimi
     kernel = kernel_for(space) if isinstance(space, sf.Arms) else None
     if isinstance(space, sf.Arms) and space.has_coordinates:
         kernel = None
-    return robust_ucb(space, kernel, seed=seed, **parts)
+    return default_on(space, kernel, seed=seed, **parts)
 
 
 BUILDS: dict[str, Callable[..., sf.Optimizer]] = {

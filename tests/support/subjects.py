@@ -10,6 +10,7 @@ from support.feature_rules import greedy, sampled
 from support.kernel_cases import table
 from support.optimizer_machine import Subject
 from support.optimizers import optimizer_of
+from support.variants import default_on, variant
 from surefoot import algorithms
 from surefoot.acquisition import Plan
 
@@ -68,6 +69,27 @@ def linear_arms(build: Callable[..., sf.Optimizer], **parts: Any) -> Callable[[]
     return lambda: build(sf.Arms(PLANE), sf.kernels.linear(), ridge=0.1, **parts)
 
 
+def other(build: Callable[..., sf.Optimizer], **parts: Any) -> Callable[..., sf.Optimizer]:
+    return lambda *given, **named: variant(build(*given, **named), **parts)
+
+
+def drawing(build: Callable[..., sf.Optimizer]) -> Callable[..., sf.Optimizer]:
+    return other(build, policy=sf.acquisition.ThompsonSampling())
+
+
+def per_arm() -> sf.Nystrom:
+    rule = sf.LeverageSampling(BUDGET["oversampling"], "adaptive", inclusion="per-arm")
+    return sf.Nystrom(rule)
+
+
+def redrawn() -> sf.Nystrom:
+    """ATA's dictionary, drawn when it is due."""
+    rule = sf.LeverageSampling(
+        None, "adaptive", accuracy=0.1, feedback="immediate", root="symmetric"
+    )
+    return sf.Nystrom(rule)
+
+
 LASTING: dict[str, Subject] = {
     "gp_ucb": Subject(on_arms(algorithms.gp_ucb, ridge=0.1), fresh=1e-8),
     "gp_ucb-bare": Subject(bare(algorithms.gp_ucb, ridge=0.1), fresh=1e-8),
@@ -78,7 +100,14 @@ LASTING: dict[str, Subject] = {
         on_arms(algorithms.gp_ucb, features=sf.Dictionary(PLANE[:6])), fresh=1e-8
     ),
     "tgp_ucb": Subject(on_arms(algorithms.tgp_ucb, moment=MOMENT), fresh=1e-8),
-    "ata_gp_ucb": Subject(on_arms(algorithms.ata_gp_ucb, moment=MOMENT, nodes=8), fresh=1e-7),
+    "ata_gp_ucb": Subject(
+        on_arms(
+            algorithms.ata_gp_ucb,
+            moment=MOMENT,
+            features=sf.QuadratureFourier(8, folded=False),
+        ),
+        fresh=1e-7,
+    ),
     "ata_gp_ucb-published": Subject(
         on_arms(
             optimizer_of,
@@ -104,8 +133,8 @@ DRAWN: dict[str, Subject] = {
     "robust_ucb": Subject(
         on_arms(algorithms.robust_ucb, policy=sf.acquisition.ThompsonSampling()), fresh=1e-5
     ),
-    "bkb": Subject(on_many_arms(algorithms.bkb, policy=sf.acquisition.ThompsonSampling())),
-    "bbkb": Subject(on_many_arms(algorithms.bbkb, policy=sf.acquisition.ThompsonSampling())),
+    "bkb": Subject(on_many_arms(drawing(algorithms.bkb))),
+    "bbkb": Subject(on_many_arms(drawing(algorithms.bbkb))),
     "cvar_ts": Subject(on_joint(algorithms.cvar_ts, level=0.4), fresh=1e-8),
     "box": Subject(in_box(algorithms.gp_ts, noise=0.3, ridge=0.1), fresh=1e-7, searches=True),
     "cvar_ts-box": Subject(
@@ -115,8 +144,8 @@ DRAWN: dict[str, Subject] = {
 BUDGETED: dict[str, Subject] = {
     "bkb": Subject(on_many_arms(algorithms.bkb), grows=24),
     "bbkb": Subject(on_many_arms(algorithms.bbkb), grows=48),
-    "bbkb-huber": Subject(on_many_arms(algorithms.bbkb, estimator=sf.Huber()), grows=48),
-    "bbkb-per-arm": Subject(on_many_arms(algorithms.bbkb, inclusion="per-arm"), grows=48),
+    "bbkb-huber": Subject(on_many_arms(other(algorithms.bbkb, estimator=sf.Huber())), grows=48),
+    "bbkb-per-arm": Subject(on_many_arms(other(algorithms.bbkb, features=per_arm())), grows=48),
     "bbkb-linear": Subject(
         linear_arms(algorithms.bbkb, noise=0.3, oversampling=1e9),
         exact=linear_arms(algorithms.gp_ucb),
@@ -128,7 +157,7 @@ BUDGETED: dict[str, Subject] = {
         first=4,
     ),
     "ata_gp_ucb-nystrom": Subject(
-        on_arms(algorithms.ata_gp_ucb, moment=MOMENT, features="nystrom", resample="adaptive")
+        on_arms(algorithms.ata_gp_ucb, moment=MOMENT, features=redrawn())
     ),
     "ata_gp_ucb-every-arm": Subject(
         on_arms(
@@ -156,8 +185,8 @@ JOINT: dict[str, Subject] = {
     ),
     "cvar_ucb": Subject(on_joint(algorithms.cvar_ucb, level=0.4), fresh=1e-8),
     "stable_opt": Subject(on_joint(algorithms.stable_opt), fresh=1e-8),
-    "robust_ucb": Subject(on_joint(algorithms.robust_ucb, risk=sf.VaR(0.3)), fresh=1e-5),
-    "v_ucb-sampled": Subject(on_joint(algorithms.v_ucb, level=0.3, features=sampled(3.0))),
+    "robust_ucb": Subject(on_joint(default_on, risk=sf.VaR(0.3)), fresh=1e-5),
+    "v_ucb-sampled": Subject(on_joint(other(algorithms.v_ucb, features=sampled(3.0)), level=0.3)),
     "v_ucb-box": Subject(
         on_joint(algorithms.v_ucb, box=True, level=0.3), fresh=1e-7, searches=True
     ),

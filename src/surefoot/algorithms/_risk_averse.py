@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import torch
-
-from surefoot._internal import checks
 from surefoot.acquisition import Plan, Policy, Recorded, Reporting
 from surefoot.acquisition.recommendation import ROUNDS, By, check_by
 from surefoot.algorithms._defaults import initial_design_size
-from surefoot.estimators import Estimator, LeastSquares
 from surefoot.features import Exact, Features, Nystrom, PivotedCholesky
 from surefoot.hyperparameters import GAUSSIAN, HyperparameterFit
 from surefoot.optimizer import Method, Optimizer
@@ -30,14 +26,10 @@ def risk_averse(
     risk: Risk,
     policy: Policy,
     *,
-    features: Features | None,
-    estimator: Estimator | None,
     width: Width,
     ridge: float | None,
     initial: int | None,
     seed: int,
-    device: str | torch.device,
-    hyperparameters: HyperparameterFit | None = None,
     recommendation: By = "mean",
 ) -> Optimizer:
     """The optimizer of a policy and a risk, whose kernel is given or fitted."""
@@ -45,35 +37,19 @@ def risk_averse(
         raise InvalidInput(f"`space` is {space!r}, expected `Joint(design, environment)`.")
     if kernel is None and ridge is not None:
         raise InvalidInput("`ridge` requires a `kernel`: without one, the noise is fitted.")
-    _check_fit(kernel, hyperparameters)
     check_by("recommendation", recommendation)
-    estimator = LeastSquares() if estimator is None else estimator
-    tail = GAUSSIAN if getattr(estimator, "assumes_gaussian_noise", False) else None
-    fit = hyperparameters
-    if kernel is None and fit is None:
-        fit = HyperparameterFit("squared_exponential", dof=tail, every=3, lengthscales="short")
-    plain: Features = Exact() if kernel is not None else Nystrom(PivotedCholesky())
-    first = 0 if kernel is not None else initial_design_size(space)
+    features: Features = Exact()
+    rule, first = kernel, 0
+    if kernel is None:
+        rule = HyperparameterFit("squared_exponential", dof=GAUSSIAN, every=3, lengthscales="short")
+        features, first = Nystrom(PivotedCholesky()), initial_design_size(space)
     method = Method(
-        fit if kernel is None else kernel,
-        features=plain if features is None else features,
-        estimator=estimator,
+        rule,
+        1.0 if ridge is None else ridge,
+        features=features,
         width=width,
         policy=Recorded(policy) if recommendation == ROUNDS else policy,
-        ridge=1.0 if ridge is None else ridge,
         plan=Plan(first if initial is None else initial),
         reporting=Reporting(recommendation),
     )
-    return Optimizer(Problem(space, risk=risk).to(device), method, seed=seed)
-
-
-def _check_fit(kernel: object, fit: object) -> None:
-    """`InvalidInput` for a fit that is none, or one that came with a kernel."""
-    if fit is None:
-        return
-    if kernel is not None:
-        raise InvalidInput("`kernel` and `hyperparameters` cannot both be given: pass one of them.")
-    if not hasattr(fit, "uncertainty") or isinstance(fit, type):
-        raise InvalidInput(
-            f"`hyperparameters` is {checks.shown(fit)}, expected a `HyperparameterFit`."
-        )
+    return Optimizer(Problem(space, risk=risk), method, seed=seed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 import torch
@@ -9,11 +10,9 @@ import torch
 from surefoot import kernels
 from surefoot._internal import checks
 from surefoot._internal.numbers import ROUNDING
-from surefoot.algorithms._defaults import width_or
 from surefoot.estimators import AdaptiveTruncation, Truncation
-from surefoot.features import Exact, Features, LeverageSampling, Nystrom, QuadratureFourier
+from surefoot.features import Features, LeverageSampling, Nystrom, QuadratureFourier
 from surefoot.optimizer import Method, Optimizer
-from surefoot.problem import Problem
 from surefoot.spaces import Arms, Box, Space
 from surefoot.spaces.box import as_space, no_space
 from surefoot.tails import Moment
@@ -36,11 +35,9 @@ def tgp_ucb(
     moment: Moment,
     norm_bound: float | None = None,
     delta: float = 0.1,
-    width: Width | None = None,
     ridge: float = 1.0,
     scale: float = 1.0,
     seed: int = 0,
-    device: str | torch.device = "cpu",
 ) -> Optimizer:
     """TGP-UCB: GP-UCB on rewards that are set to zero beyond a growing threshold.
 
@@ -55,12 +52,10 @@ def tgp_ucb(
         moment: The moment E|y|^(1 + alpha) <= v that is assumed, in reward units.
         norm_bound: Bound B on the norm of f, in reward units; None finds it by doubling.
         delta: Probability with which the bounds may fail.
-        width: The width in place of that of Theorem 1, `widths.truncated`.
         ridge: Regularisation lambda, in squared reward units. Up to b_T^2 / B^2, with the threshold
             b_T of the last round, larger ones explore less.
         scale: Factor of the theorem's width.
         seed: Seed of all random choices.
-        device: Device of the tensors.
 
     Returns:
         The optimizer.
@@ -82,15 +77,9 @@ def tgp_ucb(
         1
     """
     _require_bounded(kernel, space)
-    bounds = width_or(width, scale, truncated(moment, norm_bound, delta, scale))
-    method = Method(
-        kernel,
-        features=Exact(),
-        estimator=Truncation(moment),
-        width=bounds,
-        ridge=ridge,
-    )
-    return Optimizer(Problem(space).to(device), method, seed=seed)
+    bounds = truncated(moment, norm_bound, delta, scale)
+    method = Method(kernel, ridge, estimator=Truncation(moment), width=bounds)
+    return Optimizer(space, method, seed=seed)
 
 
 def ata_gp_ucb(
@@ -101,19 +90,10 @@ def ata_gp_ucb(
     norm_bound: float | None = None,
     horizon: int | None = None,
     delta: float = 0.1,
-    features: Literal["fourier", "nystrom", "exact"] = "fourier",
-    nodes: int = 32,
-    folded: bool = False,
-    oversampling: float | None = None,
-    accuracy: float = 0.1,
-    resample: Literal["every-round", "adaptive"] = "every-round",
-    root: Literal["cholesky", "symmetric"] = "symmetric",
-    thresholds: Literal["theorem", "experiments"] = "theorem",
-    width: Width | None = None,
+    features: Literal["fourier", "nystrom"] | Features = "fourier",
     ridge: float = 1.0,
     scale: float = 1.0,
     seed: int = 0,
-    device: str | torch.device = "cpu",
 ) -> Optimizer:
     """ATA-GP-UCB: GP-UCB with rewards truncated in each direction of feature space.
 
@@ -128,30 +108,17 @@ def ata_gp_ucb(
         norm_bound: Bound B on the norm of f, in reward units; None finds it by doubling.
         horizon: Number of rounds T; None finds it by doubling.
         delta: Probability with which the bounds of Lemma 1 may fail.
-        features: "fourier" are quadrature Fourier features, for the squared exponential kernel;
-            Lemma 1 bounds the error of the mean by beta sigma + O(B e^(1/2) t^2), e the largest
-            error of the approximate kernel, of which the second term is left out here. "nystrom" is
-            for any kernel on arms. "exact" are those of the Gaussian process itself, with the width
-            of Lemma 1, which is not proved for them.
-        nodes: Quadrature nodes on each axis.
-        folded: Whether nodes that differ in sign are one, which spans the same functions with half
-            of the features: width and threshold are those of half of m.
-        oversampling: Factor q of the probability with which a measured arm is in the dictionary.
-            None is that of Theorem 4, `features.oversampling(horizon, delta, accuracy)`; the
-            paper's experiments have ln(horizon) / 0.01. Both include nearly every arm; 4 is enough
-            in practice.
-        accuracy: Relative accuracy epsilon of the sketched variance, for the width of Theorem 4.
-        resample: "every-round" draws the dictionary after each reward; "adaptive" when the
-            posterior variances of the points measured since the last draw sum to more than lambda.
-        root: "symmetric" is the paper's V^{-1/2}, and (K_D^{1/2})^+ of a dictionary; "cholesky"
-            obeys the same bound, costs less, and is the one for Nyström features in a box.
-        thresholds: "theorem" has those of Lemma 1 and Theorem 4, "experiments" those of the
-            paper's experiments, with ln(m T) for their logarithms.
-        width: The width in place of that of Lemma 1 or Theorem 4.
+        features: "fourier" are `QuadratureFourier(folded=False)`, for the squared exponential
+            kernel; Lemma 1 bounds the error of the mean by beta sigma + O(B e^(1/2) t^2), e the
+            largest error of the approximate kernel, of which the second term is left out here.
+            "nystrom" is for any kernel on arms, with the dictionary of Theorem 4, which includes
+            nearly every arm. Of others such as
+            `Nystrom(LeverageSampling(4.0, feedback="immediate"))`, which is enough in practice and
+            for a box, threshold and width are those of Theorem 4; of `QuadratureFourier(16)` and
+            `Exact()` those of Lemma 1, which is not proved for the latter.
         ridge: Regularisation lambda, in squared reward units.
         scale: Factor of the theorem's width.
         seed: Seed of all random choices.
-        device: Device of the tensors.
 
     Returns:
         The optimizer.
@@ -172,38 +139,29 @@ def ata_gp_ucb(
         64
     """
     _require_bounded(kernel, space)
-    checks.choice("features", features, "fourier", "nystrom", "exact")
-    maps: dict[str, Features] = {
-        "fourier": QuadratureFourier(nodes, folded=folded),
-        "nystrom": Nystrom(
-            LeverageSampling(
-                oversampling,
-                resample,
-                horizon=horizon,
-                delta=delta,
-                accuracy=accuracy,
-                feedback="immediate",
-                root=root,
-            )
-        ),
-        "exact": Exact(),
-    }
-    theorem: Width = adaptive_fourier(moment, norm_bound, delta, scale, horizon)
-    if features == "nystrom":
-        theorem = adaptive_nystrom(moment, norm_bound, delta, scale, horizon, accuracy)
-    checks.choice("thresholds", thresholds, "theorem", "experiments")
-    level, unions = (delta, 4 if features == "nystrom" else 2)
-    if thresholds == "experiments":
-        level, unions = 1.0, 1
-    bounds = width_or(width, scale, theorem)
-    method = Method(
-        kernel,
-        features=maps[features],
-        estimator=AdaptiveTruncation(moment, horizon, level, root, unions),
-        width=bounds,
-        ridge=ridge,
+    theory = LeverageSampling(
+        None,
+        horizon=horizon,
+        delta=delta,
+        accuracy=adaptive_nystrom.accuracy,
+        feedback="immediate",
+        root="symmetric",
     )
-    return Optimizer(Problem(space).to(device), method, seed=seed)
+    maps: dict[str, Features] = {
+        "fourier": QuadratureFourier(folded=False),
+        "nystrom": Nystrom(theory),
+    }
+    if isinstance(features, str):
+        features = maps[checks.choice("features", features, *maps)]
+    bounds: Width = adaptive_fourier(moment, norm_bound, delta, scale, horizon)
+    estimator = AdaptiveTruncation(moment, horizon, delta, "symmetric")
+    if isinstance(features, Nystrom):
+        rule = features.dictionary
+        accuracy = getattr(rule, "accuracy", adaptive_nystrom.accuracy)
+        bounds = adaptive_nystrom(moment, norm_bound, delta, scale, horizon, accuracy)
+        estimator = replace(estimator, root=getattr(rule, "root", "cholesky"), unions=4)
+    method = Method(kernel, ridge, features=features, estimator=estimator, width=bounds)
+    return Optimizer(space, method, seed=seed)
 
 
 def _require_bounded(kernel: Kernel, space: Space) -> None:

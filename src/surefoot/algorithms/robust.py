@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import torch
 
 from surefoot._internal import checks
 from surefoot._internal.effects import EFFECTS
-from surefoot._internal.estimands import Estimand
 from surefoot.acquisition import (
     Credible,
     GainPerCost,
@@ -39,9 +38,9 @@ from surefoot.optimizer import Method, Optimizer
 from surefoot.optimizer.arguments import part_of
 from surefoot.problem import Problem, check_together
 from surefoot.risks import Risk
-from surefoot.spaces import Box, Fidelity, Joint, Space
+from surefoot.spaces import Box, Joint, Space
 from surefoot.spaces.arcs import ALL_ACTIVE
-from surefoot.types import InvalidInput, Outcome
+from surefoot.types import InvalidInput
 from surefoot.widths import srinivas
 
 if TYPE_CHECKING:
@@ -51,24 +50,16 @@ _COMPARED = 0.375  # of the initial design at the lowest fidelity, measured at a
 
 
 def robust_ucb(
-    space: Space | Joint,
+    problem: Problem | Space | Joint,
     kernel: Kernel | None = None,
     *,
-    risk: Risk | None = None,
-    fidelity: Fidelity | None = None,
     policy: Policy | ScoreRule | None = None,
     ridge: float | None = None,
     scale: float = 0.5,
     initial: int | None = None,
-    outcomes: Mapping[str, Outcome] | None = None,
     effects: Sequence[str] = EFFECTS,
-    guess: Box | Mapping[str, Any] | None = None,
-    prior: Belief | None = None,
     instability: Instability = STABLE,
-    estimand: Estimand = "location",
-    safe: bool = False,
     seed: int = 0,
-    device: str | torch.device = "cpu",
 ) -> Optimizer:
     """The default algorithm, for noise of unknown scale and tail; needs no hyperparameters.
 
@@ -81,12 +72,15 @@ def robust_ucb(
     is Huber's, with an empirical-Bayes prior mean and output scale.
 
     Args:
-        space: `Arms`, `Box`, a `parameters.Space` of named parameters, or `Joint` for designs in a
-            random environment.
+        problem: What is optimised, or its space alone: `Arms`, `Box`, a `parameters.Space` of named
+            parameters, or `Joint` for designs in a random environment. With a `guess` the search
+            begins near it and leaves it as the evidence contradicts it, unless a `Policy` chooses,
+            and not a score. The function of a `prior` is the prior mean where that predicts rewards
+            that are left out clearly better, in other units too, and what it recommends is the
+            guess; of the parameters without one of their own if there is one, and no rules and
+            conditions join them. The `estimand` "location" is the center of the fitted noise,
+            robust to outliers.
         kernel: The prior covariance; None fits one (on spaces with coordinates).
-        risk: The risk measure to maximise, on a `Joint` space.
-        fidelity: Levels of accuracy, and their costs: each query has one as its `environment`, and
-            what is recommended and reported is of the last level.
         policy: Where to measure next; by default `UpperConfidenceBound()`, with `integrated=True`
             in a box of at most 16 variables, without a kernel and a risk. With a kernel,
             `acquisition.Guarded` by bounds of least squares that have a proof (`BoundsOf`) adds a
@@ -95,32 +89,17 @@ def robust_ucb(
             of the squared output scale, which is estimated; 1 by default.
         scale: Factor of the width sqrt(2 ln(t^2 pi^2 / 0.6)).
         initial: Number of points of the initial design; by default none if a kernel is given.
-        outcomes: Other quantities that are measured with the reward, by name: a `Constraint`, an
-            `Objective` or one that is only `Watched`.
         effects: Nuisance effects to include in the model if the data support them: "worker", a
             random intercept for each `worker` passed to `tell`, and "drift", a drift over the
             `time` passed to `tell`; see `HyperparameterFit`.
-        guess: Where the optimum is thought to be, as values of some parameters by name, or
-            `box.given({0: 0.3})`. It is measured first, and the search begins near it and leaves it
-            as the evidence contradicts it, unless a `Policy` chooses, and not a score.
-        prior: Belief of an earlier run on a related system, in the same space: its function is the
-            prior mean where that predicts rewards that are left out clearly better, in other
-            units too. What it recommends is the guess; of the parameters without one of their own
-            if there is one, and no rules and conditions join them.
         instability: Which points have replicates that differ too much, and are avoided.
-        estimand: What is reported of the rewards at a point: "location" is the center of the fitted
-            noise, median and mean if that is symmetric, and robust to outliers; "median" and "mean"
-            are those of the rewards, outliers included. The recommended point is the same.
-        safe: Whether no point is asked for whose measurement may fail, see `Plan`.
         seed: Seed of all random choices.
-        device: Device of the tensors.
 
     Returns:
         The optimizer.
 
     Raises:
-        InvalidInput: If `ridge` is given without a kernel, a `fidelity` with an environment, or an
-            argument is out of range.
+        InvalidInput: If `ridge` is given without a kernel, or an argument is out of range.
 
     References:
         Tipping and Lawrence 2005, "Variational inference for Student-t models"; Huber 1964,
@@ -136,9 +115,7 @@ def robust_ucb(
         >>> optimizer.belief().weights.round(decimals=1).tolist()
         [1.0, 1.0, 1.0, 0.0, 1.0, 1.0]
     """
-    problem = Problem(
-        space, outcomes or {}, risk, fidelity, guess, prior, safe, estimand=estimand
-    ).to(device)
+    problem = Problem.of(problem)
     method = robust(
         problem,
         kernel,

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import torch
-
 from surefoot.acquisition.lacing import Lacing
 from surefoot.acquisition.recommendation import By
-from surefoot.algorithms._defaults import Choose, bounds_or_heuristic, optimism
+from surefoot.algorithms._defaults import Choose, optimism
 from surefoot.algorithms._risk_averse import risk_averse
-from surefoot.estimators import Estimator
-from surefoot.features import Features
-from surefoot.hyperparameters import HyperparameterFit
 from surefoot.optimizer import Optimizer
 from surefoot.risks import VaR, WorstCase
 from surefoot.spaces import Joint
-from surefoot.widths import Width
+from surefoot.widths import Width, srinivas
 
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
@@ -28,20 +23,12 @@ def v_ucb(
     *,
     level: float,
     lacing: Lacing = "prob",
-    features: Features | None = None,
-    estimator: Estimator | None = None,
-    noise: float | None = None,
     choose: Choose = "literal",
-    norm_bound: float | None = None,
-    delta: float = 0.1,
-    width: Width | None = None,
-    hyperparameters: HyperparameterFit | None = None,
+    width: Width = srinivas(),
     ridge: float | None = None,
-    scale: float = 1.0,
     initial: int | None = None,
     recommendation: By = "mean",
     seed: int = 0,
-    device: str | torch.device = "cpu",
 ) -> Optimizer:
     """V-UCB: maximises the value at risk over a random environment.
 
@@ -50,32 +37,23 @@ def v_ucb(
 
     Args:
         space: `Joint(design, environment)`.
-        kernel: The prior covariance of x followed by z; None fits a squared exponential one, and
-            the noise, every 3 rounds: Gaussian noise with `LeastSquares`, Student-t noise with any
-            other estimator.
+        kernel: The prior covariance of x followed by z; None fits a squared exponential one and
+            Gaussian noise every 3 rounds. Where outliers are to lose their weight, there is
+            `robust_ucb(Problem(space, risk=...))`.
         level: Level alpha in (0, 1) of the lower tail: the value at risk is the alpha-quantile of
             f(x, Z).
         lacing: The lacing value to measure under: "prob" is the one of largest weight or density,
             of several the least certain; "prob-random" of several a random one; "unif" a random
             one of all.
-        features: The feature map; by default `Exact()`, or `Nystrom(PivotedCholesky())` where the
-            kernel is fitted.
-        estimator: Estimator of the coefficients; least squares by default.
-        noise: Sub-Gaussian constant R of the noise, in reward units, where it and the kernel are
-            known: the width is then `widths.dual_mixture`, whose bounds are proved for a given
-            `norm_bound`.
-        choose: With `noise`, "guarded" chooses by the default width as long as the bounds certify
-            the choice (`acquisition.Guarded`), else by the bounds alone.
-        norm_bound: Bound B on the norm of f, in reward units; None finds it from the rewards and by
-            doubling, from R (`surefoot.widths`).
-        delta: Probability with which the bounds may fail.
-        width: The width in place of `widths.srinivas(delta, scale)`, which is
-            sqrt(2 ln(t^2 pi^2 / 0.6)) with t one more than the number of rewards. The paper counts
-            from the first chosen query: `widths.srinivas(initial=n)` after n initial ones.
-        hyperparameters: How kernel and noise are fitted, in place of the default, without a kernel.
+        width: Width of the bounds. `widths.srinivas()` is sqrt(2 ln(t^2 pi^2 / 0.6)) with t one
+            more than the number of rewards. The paper counts from the first chosen query:
+            `widths.srinivas(initial=n)` after n initial ones.
+            `widths.dual_mixture(norm_bound, noise)` has bounds with a proof, where kernel and noise
+            are known.
+        choose: With such bounds, "guarded" chooses by the default width as long as they certify
+            the choice (`acquisition.Guarded`), else by them alone.
         ridge: Regularisation lambda where a kernel is given, the noise variance in squared reward
             units; 1 by default.
-        scale: Factor of the default width.
         initial: Number of pairs of the initial design, spread over the designs and drawn from the
             environment; by default none if a kernel is given.
         recommendation: Rule of `recommend`: "mean" for the measured design with the largest value
@@ -84,14 +62,13 @@ def v_ucb(
             was chosen, which has the regret bound of Appendix F if bounds are proved
             (`acquisition.Recorded`); or a function of a belief and a generator, a score of designs.
         seed: Seed of all random choices.
-        device: Device of the tensors.
 
     Returns:
         The optimizer.
 
     Raises:
         InvalidInput: If an argument is out of range, `space` is not a `Joint`, `ridge` is given
-            without a kernel, or both `scale` and `width` are.
+            without a kernel.
 
     References:
         Nguyen, Dai, Low and Jaillet 2021, "Value-at-Risk optimization with Gaussian processes",
@@ -114,16 +91,12 @@ def v_ucb(
         space,
         kernel,
         VaR(level),
-        optimism(choose, proved=noise is not None, delta=delta, lacing=lacing),
-        features=features,
-        estimator=estimator,
-        width=bounds_or_heuristic(width, scale, kernel, noise, norm_bound, delta),
-        hyperparameters=hyperparameters,
+        optimism(choose, width, lacing),
+        width=width,
         ridge=ridge,
         initial=initial,
         recommendation=recommendation,
         seed=seed,
-        device=device,
     )
 
 
@@ -131,19 +104,12 @@ def stable_opt(
     space: Joint,
     kernel: Kernel | None = None,
     *,
-    features: Features | None = None,
-    estimator: Estimator | None = None,
-    noise: float | None = None,
     choose: Choose = "literal",
-    norm_bound: float | None = None,
-    delta: float = 0.1,
-    width: Width | None = None,
+    width: Width = srinivas(),
     ridge: float | None = None,
-    scale: float = 1.0,
     initial: int | None = None,
     recommendation: By = "mean",
     seed: int = 0,
-    device: str | torch.device = "cpu",
 ) -> Optimizer:
     """StableOpt: maximises the worst case over the environment.
 
@@ -152,37 +118,27 @@ def stable_opt(
 
     Args:
         space: `Joint(design, environment)`.
-        kernel: The prior covariance of x followed by z; None fits a squared exponential one, and
-            the noise, every 3 rounds: Gaussian noise with `LeastSquares`, Student-t noise with any
-            other estimator.
-        features: The feature map; by default `Exact()`, or `Nystrom(PivotedCholesky())` where the
-            kernel is fitted.
-        estimator: Estimator of the coefficients; least squares by default.
-        noise: Sub-Gaussian constant R of the noise, in reward units, where it and the kernel are
-            known: the width is then `widths.dual_mixture`, whose bounds are proved for a given
-            `norm_bound`.
-        choose: With `noise`, "guarded" chooses by the default width as long as the bounds certify
-            the choice (`acquisition.Guarded`), else by the bounds alone.
-        norm_bound: Bound B on the norm of f, in reward units; None finds it from the rewards and by
-            doubling, from R (`surefoot.widths`).
-        delta: Probability with which the bounds may fail.
-        width: The width in place of `widths.srinivas(delta, scale)`, which is
-            sqrt(2 ln(t^2 pi^2 / 0.6)).
+        kernel: The prior covariance of x followed by z; None fits a squared exponential one and
+            Gaussian noise every 3 rounds. Where outliers are to lose their weight, there is
+            `robust_ucb(Problem(space, risk=...))`.
+        width: Width of the bounds. `widths.srinivas()` is sqrt(2 ln(t^2 pi^2 / 0.6));
+            `widths.dual_mixture(norm_bound, noise)` has bounds with a proof, where kernel and noise
+            are known.
+        choose: With such bounds, "guarded" chooses by the default width as long as they certify
+            the choice (`acquisition.Guarded`), else by them alone.
         ridge: Regularisation lambda where a kernel is given, the noise variance in squared reward
             units; 1 by default.
-        scale: Factor of the default width.
         initial: Number of pairs of the initial design, spread over the designs and drawn from the
             environment; by default none if a kernel is given.
         recommendation: Rule of `recommend`, as for `v_ucb`: "mean", "lower", "rounds" or a score.
         seed: Seed of all random choices.
-        device: Device of the tensors.
 
     Returns:
         The optimizer.
 
     Raises:
         InvalidInput: If an argument is out of range, `space` is not a `Joint`, `ridge` is given
-            without a kernel, or both `scale` and `width` are.
+            without a kernel.
 
     References:
         Bogunovic, Scarlett, Jegelka and Cevher 2018, "Adversarially robust optimization with
@@ -205,13 +161,10 @@ def stable_opt(
         space,
         kernel,
         WorstCase(),
-        optimism(choose, proved=noise is not None, delta=delta),
-        features=features,
-        estimator=estimator,
-        width=bounds_or_heuristic(width, scale, kernel, noise, norm_bound, delta),
+        optimism(choose, width),
+        width=width,
         ridge=ridge,
         initial=initial,
         recommendation=recommendation,
         seed=seed,
-        device=device,
     )

@@ -41,9 +41,7 @@ class Estimator(Protocol[State]):
     saved with a run. A method `weights(estimate, sample)` may give the weight in [0, 1] of each
     reward (t,). A method `update_with_error(state, site, reward, sem)` takes in a reward with a
     standard error above 0; without it, such rewards are refused. The errors are also in
-    `sample.error_variances`. An attribute `assumes_gaussian_noise` that is true makes the
-    risk-averse algorithms fit hyperparameters under Gaussian noise. An estimator of your own is any
-    object with the three methods below.
+    `sample.error_variances`. An estimator of your own is any object with the three methods below.
 
     Example:
         Least squares on the sum of the rewards at each site:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from surefoot.estimators.estimator import Constants
 from surefoot.regression.regression import Estimate
@@ -23,8 +22,6 @@ class LeastSquares:
         >>> method = sf.Method(kernel, estimator=sf.LeastSquares())
         >>> optimizer = sf.Optimizer(sf.Box([0.0], [1.0]), method)
     """
-
-    assumes_gaussian_noise: ClassVar[bool] = True
 
     def init(self, constants: Constants) -> tuple[()]:
         """The state before the first reward."""

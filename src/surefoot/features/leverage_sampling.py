@@ -104,8 +104,6 @@ class LeverageSampling:
         resample: "every-round" draws the dictionary after each pull; "adaptive" only when
             1 + sum of sigma^2 / lambda over the pulls since the last draw exceeds `ratio`; so does
             "every-round" between pulls that are told together, of which the last draws.
-            "incremental" is experimental: a member stays with probability p_new / p_old and the
-            last pull enters with its own, which BKB's authors leave as an open question.
         ratio: The growth at which an adaptive dictionary is drawn again, at least 1.
         inclusion: "per-pull" gives an arm of n pulls n chances, 1 - (1 - p)^n; "per-arm" one chance
             of min(1, n p); "once" one of p, whatever n is, as the code of the paper on heavy-tailed
@@ -124,7 +122,7 @@ class LeverageSampling:
 
     Raises:
         InvalidInput: If an argument is out of range, and at the start of a run for a kernel that
-            is fitted, or for incremental resampling or the symmetric root on a box.
+            is fitted, or for the symmetric root on a box.
 
     References:
         Calandriello et al. 2019 (BKB), Algorithm 1; Calandriello et al. 2020 (BBKB), Algorithm 1;
@@ -136,7 +134,7 @@ class LeverageSampling:
     """
 
     oversampling: float | None = 5.0
-    resample: Literal["every-round", "adaptive", "incremental"] = "every-round"
+    resample: Literal["every-round", "adaptive"] = "every-round"
     ratio: float = 2.0
     inclusion: Literal["per-pull", "per-arm", "once"] = "per-pull"
     horizon: int | None = None
@@ -152,7 +150,7 @@ class LeverageSampling:
         oversampling(horizon, self.delta, self.accuracy)  # checks them
         checks.at_least_one("ratio", self.ratio)
         for name, known in (
-            ("resample", ("every-round", "adaptive", "incremental")),
+            ("resample", ("every-round", "adaptive")),
             ("inclusion", ("per-pull", "per-arm", "once")),
             ("feedback", ("batch", "immediate")),
             ("root", ("cholesky", "symmetric")),
@@ -176,11 +174,6 @@ class LeverageSampling:
             )
         if isinstance(space, Arms):
             return Sketched(self, kernel, room_of(space, kernel), ridge, generator)
-        if self.resample == "incremental":
-            raise InvalidInput(
-                "`resample` is 'incremental', which is for arms: on a box pass 'every-round' or "
-                "'adaptive'."
-            )
         if self.root == "symmetric":
             raise InvalidInput(
                 "`root` is 'symmetric', which is for arms: on a box pass 'cholesky'."
@@ -198,20 +191,15 @@ class LeverageSampling:
 
         Where `more` pulls follow before anything is chosen, variances may fall by `ratio` first.
         """
-        each = self.resample == "incremental" or (self.resample == "every-round" and not more)
-        return each or 1.0 + explained > self.ratio
-
-    def pull_chances(self, relative: Tensor, pulls: float) -> Tensor:  # (S,) -> (S,)
-        """Probability of a single pull, given sigma^2 / lambda, after so many pulls in all."""
-        rate = self.oversampling
-        if rate is None:
-            horizon, delta = doubling.horizon(self.horizon, self.delta, round(pulls))
-            rate = oversampling(horizon, delta, self.accuracy)
-        return (rate * relative).clamp(0.0, 1.0)
+        return (self.resample == "every-round" and not more) or 1.0 + explained > self.ratio
 
     def chances(self, relative: Tensor, counts: Tensor) -> Tensor:  # (S,), (S,) -> (S,)
         """Probability that a site is in the dictionary, given sigma^2 / lambda and its pulls."""
-        pull = self.pull_chances(relative, float(counts.sum()))
+        rate = self.oversampling
+        if rate is None:
+            horizon, delta = doubling.horizon(self.horizon, self.delta, round(float(counts.sum())))
+            rate = oversampling(horizon, delta, self.accuracy)
+        pull = (rate * relative).clamp(0.0, 1.0)  # of a single one
         if self.inclusion == "once":
             return pull
         if self.inclusion == "per-arm":

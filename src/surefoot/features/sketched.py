@@ -82,14 +82,11 @@ class Sampling(Protocol):
     """When to draw a dictionary, and how."""
 
     @property
-    def resample(self) -> str: ...
-    @property
     def root(self) -> str: ...
     @property
     def batched(self) -> bool: ...
     def is_due(self, explained: float, more: bool) -> bool: ...
     def draw(self, relative: Tensor, counts: Tensor, generator: torch.Generator) -> Tensor: ...
-    def pull_chances(self, relative: Tensor, pulls: float) -> Tensor: ...
 
 
 @dataclass(eq=False)
@@ -116,7 +113,6 @@ class Sketched:
     since: dict[int, float] = field(default_factory=dict)  # pulls since the last draw
     explained: float = 0.0  # sum of sigma^2 / ridge of these
     start: StartVariance = field(init=False)  # at the last draw
-    chances: dict[int, float] = field(default_factory=dict)  # at which each member is in
     tabulated: Tabulated = field(init=False)
     _rows: KernelRows = field(init=False, metadata={"saved": False})
     _tables: dict[tuple[int, ...], Table] = field(default_factory=dict, metadata={"saved": False})
@@ -222,25 +218,8 @@ class Sketched:
         arms = torch.tensor(list(self.pulls), dtype=torch.int64)
         counts = torch.tensor(list(self.pulls.values()), dtype=torch.float64)
         relative = self.start.at(arms) / self.ridge
-        if self.rule.resample == "incremental":
-            chosen = self._stayed(arms, relative, float(counts.sum()))
-        else:
-            chosen = arms[self.rule.draw(relative, counts, self.generator)]
+        chosen = arms[self.rule.draw(relative, counts, self.generator)]
         self.dictionary = chosen if len(chosen) else torch.tensor([self.last])
-
-    def _stayed(self, arms: Tensor, relative: Tensor, pulls: float) -> Tensor:
-        """The members that stay, each with p_new / p_old, and the last pull with its own p."""
-        chances = self.rule.pull_chances(relative, pulls).cpu().tolist()
-        now = dict(zip(arms.tolist(), chances, strict=True))
-        members = {arm: chance for arm, chance in self.chances.items() if arm in now}
-        before = members if self.last in members else members | {self.last: 1.0}
-        draws = torch.rand(len(before), dtype=torch.float64, generator=self.generator).tolist()
-        self.chances = {
-            arm: min(old, now[arm])
-            for (arm, old), draw in zip(before.items(), draws, strict=True)
-            if draw * old < min(old, now[arm])
-        }
-        return torch.tensor(list(self.chances), dtype=torch.int64)
 
     def _table(self) -> ArmTable:
         """The features of the dictionary at all arms."""

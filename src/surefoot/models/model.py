@@ -296,8 +296,8 @@ class Model:
         """Why the bounds of a belief of this model have no proof; empty if they have one."""
         if (theorem := self.theorem) is None:
             return (
-                f"the width {self.width!r} has no theorem: pass `noise` or `moment` with a "
-                "`norm_bound` to `gp_ucb`, a `width` with a proof, or `assume` to the `Problem`"
+                f"the width {self.width!r} has no theorem: pass one with a proof, such as "
+                "`widths.dual_mixture(norm_bound, noise)`, or `assume` to the `Problem`"
             )
         name, estimator = f"`widths.{type(theorem).__name__}`", type(self.estimator).__name__
         reasons = {

@@ -18,7 +18,7 @@ from surefoot import kernels
 from surefoot._internal.files import atomic_write
 from surefoot.types import InvalidInput
 
-FORMAT = 21
+FORMAT = 22
 _HEADER = "surefoot"
 OUTSIDE = {"outside": True}  # stands for an object that no file can hold; it must be passed again
 

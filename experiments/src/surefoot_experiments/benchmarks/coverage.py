@@ -10,9 +10,11 @@ import pandas as pd
 from scipy import stats
 
 import surefoot as sf
+from surefoot.features import Features
 from surefoot_experiments.benchmarks.arm_methods import with_bounds
 from surefoot_experiments.harness.tables import TableOutput, benchmark, markdown, ran_on
 from surefoot_experiments.harness.trial import Case, Rows, Scale, Tables, Trial
+from surefoot_experiments.harness.variants import variant
 from surefoot_experiments.problems import ArmProblem, Gaussian, noisy_arms, pareto_arms
 
 DELTA = 0.1
@@ -50,27 +52,31 @@ NOISES: dict[str, Make] = {
 
 def tgp(problem: ArmProblem, rounds: int, seed: int) -> sf.Optimizer:
     """TGP-UCB with the width of Theorem 1."""
-    norm = problem.norm_bound
-    width = sf.widths.truncated(problem.moment, norm, DELTA)
-    return with_bounds(sf.algorithms.tgp_ucb, problem, seed, norm, width=width)
+    return with_bounds(sf.algorithms.tgp_ucb, problem, seed, problem.norm_bound, delta=DELTA)
 
 
 def ata(
     features: Literal["exact", "fourier", "nystrom"], problem: ArmProblem, rounds: int, seed: int
 ) -> sf.Optimizer:
     """ATA-GP-UCB with the widths of Lemma 1 and Theorem 4."""
-    return with_bounds(
+    rule = sf.LeverageSampling(4.0, accuracy=0.1, feedback="immediate")
+    maps: dict[str, Features] = {
+        "exact": sf.Exact(),
+        "fourier": sf.QuadratureFourier(folded=True),
+        "nystrom": sf.Nystrom(rule),
+    }
+    made = with_bounds(
         sf.algorithms.ata_gp_ucb,
         problem,
         seed,
         problem.norm_bound,
         horizon=rounds,
         delta=DELTA,
-        features=features,
-        folded=True,
-        oversampling=4.0,
-        root="cholesky",
+        features=maps[features],
     )
+    unions = 4 if features == "nystrom" else 2
+    estimator = sf.AdaptiveTruncation(problem.moment, rounds, DELTA, unions=unions)
+    return variant(made, estimator=estimator)
 
 
 def gp(problem: ArmProblem, rounds: int, seed: int) -> sf.Optimizer:

@@ -138,7 +138,7 @@ class Levels(Single):
 
     def __init__(self, dimension: int, seed: int) -> None:
         box = sf.Box([0.0] * dimension, [1.0] * dimension)
-        self.optimizer = sf.algorithms.robust_ucb(box, fidelity=FIDELITY, seed=seed)
+        self.optimizer = sf.algorithms.robust_ucb(sf.Problem(box, fidelity=FIDELITY), seed=seed)
 
     def ask(self) -> tuple[Tensor, int]:
         self.query = self.optimizer.ask()

@@ -45,8 +45,8 @@ ALGORITHMS: dict[str, Callable[[Any], sf.Optimizer]] = {
         sf.Arms(points), sf.RandomFourier(NUMBER), policy=sf.acquisition.ThompsonSampling()
     ),
     "bbkb": lambda points: sf.algorithms.bbkb(
-        sf.Arms(points), SMOOTH, noise=0.1, norm_bound=3.0, oversampling=5.0, ridge=0.01,
-        scale=0.3, device=DEVICE,
+        sf.Arms(points).to(DEVICE), SMOOTH, noise=0.1, norm_bound=3.0, oversampling=5.0,
+        ridge=0.01, scale=0.3,
     ),
 }  # fmt: skip
 

@@ -18,6 +18,7 @@ from surefoot_experiments.baselines import RiskKnowledgeGradient
 from surefoot_experiments.benchmarks.fresh_process import in_fresh_process, peak_memory
 from surefoot_experiments.harness.tables import TableOutput, benchmark, ran_on, table_from
 from surefoot_experiments.harness.trial import Case, Rows, Scale, Tables, Trial
+from surefoot_experiments.harness.variants import variant
 from surefoot_experiments.lnso import SurrogateBound
 
 OBSERVATIONS, REPEATS = 60, 5
@@ -80,14 +81,11 @@ def seconds(optimizer: sf.Optimizer, policy: sf.acquisition.Policy) -> float:
 def long_run(features: Any, estimator: Any, rounds: int) -> dict[str, str]:
     """V-UCB on arms: milliseconds early and late, regret, and features."""
     values, regret = surface()
-    optimizer = sf.algorithms.v_ucb(
-        GRID,
-        sf.kernels.squared_exponential([0.2, 0.2]),
-        level=0.1,
+    kernel, width = sf.kernels.squared_exponential([0.2, 0.2]), sf.widths.srinivas(scale=0.3)
+    optimizer = variant(
+        sf.algorithms.v_ucb(GRID, kernel, level=0.1, width=width, ridge=0.25),
         features=features,
         estimator=estimator,
-        ridge=0.25,
-        scale=0.3,
     )
     noise = np.random.default_rng(0)
     marks, lost, features_used = [time.process_time()], 0.0, 0

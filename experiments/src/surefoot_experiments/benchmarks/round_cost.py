@@ -24,6 +24,7 @@ import surefoot as sf
 from surefoot_experiments.baselines import MedianOfMeans, as_published
 from surefoot_experiments.harness.tables import TableOutput, benchmark, ran_on, table_from
 from surefoot_experiments.harness.trial import Case, Rows, Scale, Tables, Trial
+from surefoot_experiments.harness.variants import variant
 
 ARMS, NODES, LENGTHSCALE = 100, 32, 0.2
 MOMENT = sf.Moment(1.0, 4.0)
@@ -111,8 +112,15 @@ ENVIRONMENT = sf.FiniteEnvironment([0.0, 0.4, 1.0], [0.2, 0.5, 0.3])
 ALGORITHMS: dict[str, Callable[[sf.Arms, Any], sf.Optimizer]] = {
     "gp_ucb": sf.algorithms.gp_ucb,
     "tgp_ucb": partial(sf.algorithms.tgp_ucb, **KNOWN),
-    "ata_gp_ucb": partial(
-        sf.algorithms.ata_gp_ucb, horizon=HORIZON, folded=True, root="cholesky", **KNOWN
+    "ata_gp_ucb": lambda arms, kernel: variant(
+        sf.algorithms.ata_gp_ucb(
+            arms,
+            kernel,
+            horizon=HORIZON,
+            features=sf.QuadratureFourier(folded=True),
+            **KNOWN,
+        ),
+        estimator=sf.AdaptiveTruncation(MOMENT, HORIZON),
     ),
     "bbkb": partial(sf.algorithms.bbkb, **SKETCH),
     "bkb": partial(sf.algorithms.bkb, **SKETCH),
@@ -234,19 +242,15 @@ def _trial(name: str, seed: int, rounds: int) -> tuple[float, int]:
     known: Any = {"moment": MOMENT, "norm_bound": 1.0, "seed": seed}
     if name == "TGP":
         width = as_published.Truncated(MOMENT, 1.0)
-        optimizer = sf.algorithms.tgp_ucb(space, kernel, width=width, **known)
+        optimizer = variant(sf.algorithms.tgp_ucb(space, kernel, **known), width=width)
     else:
-        optimizer = sf.algorithms.ata_gp_ucb(
-            space,
-            kernel,
-            horizon=HORIZON,
-            features="fourier" if name == "ATA-QFF" else "nystrom",
-            folded=True,
-            oversampling=4.0,
-            resample="adaptive",
-            root="cholesky",
+        rule = sf.LeverageSampling(4.0, "adaptive", feedback="immediate")
+        features = sf.QuadratureFourier(folded=True) if name == "ATA-QFF" else sf.Nystrom(rule)
+        unions = 2 if name == "ATA-QFF" else 4
+        optimizer = variant(
+            sf.algorithms.ata_gp_ucb(space, kernel, horizon=HORIZON, features=features, **known),
+            estimator=sf.AdaptiveTruncation(MOMENT, HORIZON, unions=unions),
             width=adaptive,
-            **known,
         )
     run = Session.of(optimizer, points, seed)
     started = time.perf_counter()

@@ -2,13 +2,15 @@
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Literal, Protocol
+from dataclasses import replace
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
 import surefoot as sf
 from surefoot.widths import Width
 from surefoot_experiments.baselines import as_published
+from surefoot_experiments.harness.variants import variant
 from surefoot_experiments.problems import KernelFunction, random_function
 
 NOISE = 0.1  # standard deviation of a reward
@@ -75,17 +77,17 @@ def budgeted(
     seed: int,
 ) -> Asking:
     """BKB or BBKB, with the noise of the rewards and the ridge that belongs to it."""
-    optimizer = make(
+    made = make(
         problem.space,
         problem.kernel,
         noise=NOISE,
         oversampling=oversampling,
-        inclusion=inclusion,
-        width=width,
         ridge=RIDGE,
         seed=seed,
     )
-    return Asking(optimizer)
+    features: Any = made.method.features
+    rule = replace(features.dictionary, inclusion=inclusion)
+    return Asking(variant(made, features=sf.Nystrom(rule), width=width))
 
 
 class Track:

@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 from surefoot import Method, Moment, Nystrom, Optimizer, QuadratureFourier, widths
-from surefoot.algorithms import tgp_ucb
-from surefoot.estimators import AdaptiveTruncation
+from surefoot.estimators import AdaptiveTruncation, Truncation
 from surefoot.features import Exact, Features, LeverageSampling
 from surefoot.widths import Width
 from surefoot_experiments.baselines import as_published
@@ -84,15 +83,13 @@ class TGP:
         """The optimizer for a problem, with the moment of the problem unless given."""
         moment = moment or problem.moment
         bound = {"max|f|": problem.largest}[self.bound]
-        return tgp_ucb(
-            problem.space,
+        method = Method(
             problem.kernel,
-            moment=moment,
-            norm_bound=bound,
+            self.ridge,
+            estimator=Truncation(moment),
             width=as_published.Truncated(moment, bound),
-            ridge=self.ridge,
-            seed=seed,
         )
+        return Optimizer(problem.space, method, seed=seed)
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 from pandas import DataFrame
 
-from surefoot import Optimizer, widths
-from surefoot.algorithms import ata_gp_ucb, gp_ucb, robust_ucb, tgp_ucb
+from surefoot import LeverageSampling, Method, Nystrom, Optimizer, widths
+from surefoot.algorithms import gp_ucb, robust_ucb
+from surefoot.estimators import AdaptiveTruncation, Truncation
 from surefoot_experiments.baselines import as_published
 from surefoot_experiments.harness.experiment import Experiment
 from surefoot_experiments.harness.figures import band, colours_of, legend, new_figure
@@ -32,31 +33,19 @@ _SLOPE = 0.1
 
 def _tgp(problem: ArmProblem, rounds: int, seed: int) -> Optimizer:
     width = as_published.Truncated(problem.moment, problem.largest)
-    return tgp_ucb(
-        problem.space,
-        problem.kernel,
-        moment=problem.moment,
-        norm_bound=problem.norm_bound,
-        width=width,
-        seed=seed,
-    )
+    method = Method(problem.kernel, estimator=Truncation(problem.moment), width=width)
+    return Optimizer(problem.space, method, seed=seed)
 
 
 def _ata(problem: ArmProblem, rounds: int, seed: int) -> Optimizer:
     width = as_published.Adaptive(problem.moment, problem.largest, rounds)
-    return ata_gp_ucb(
-        problem.space,
+    method = Method(
         problem.kernel,
-        moment=problem.moment,
-        norm_bound=problem.norm_bound,
-        horizon=rounds,
-        features="nystrom",
-        oversampling=4.0,
-        resample="adaptive",
-        root="cholesky",
+        features=Nystrom(LeverageSampling(4.0, "adaptive", feedback="immediate")),
+        estimator=AdaptiveTruncation(problem.moment, rounds, unions=4),
         width=width,
-        seed=seed,
     )
+    return Optimizer(problem.space, method, seed=seed)
 
 
 def _robust(problem: ArmProblem, rounds: int, seed: int) -> Optimizer:

@@ -21,6 +21,7 @@ from surefoot_experiments.harness.experiment import Experiment
 from surefoot_experiments.harness.figures import band, colours_of, legend, new_figure
 from surefoot_experiments.harness.page import FigureOutput, Measure
 from surefoot_experiments.harness.trial import NUMBERS, Check, Purpose, Rows, Scale, Tables, Trial
+from surefoot_experiments.harness.variants import variant
 from surefoot_experiments.papers.arm_runs import checkpoints
 from surefoot_experiments.papers.variance_starvation import PAPER_NAME
 from surefoot_experiments.problems import KernelFunction, random_function
@@ -108,14 +109,16 @@ def players(problem: KernelFunction, seed: int) -> dict[str, Callable[[], Player
 
     def sketch(make: Callable[..., Optimizer]) -> Callable[[], Player]:
         return lambda: Asking(
-            make(
-                space,
-                kernel,
-                noise=HERE.noise,
-                oversampling=HERE.oversampling,
+            variant(
+                make(
+                    space,
+                    kernel,
+                    noise=HERE.noise,
+                    oversampling=HERE.oversampling,
+                    ridge=ridge,
+                    seed=seed,
+                ),
                 width=HERE.beta,
-                ridge=ridge,
-                seed=seed,
             )
         )
 

@@ -20,6 +20,7 @@ from surefoot_experiments import problems
 from surefoot_experiments.baselines import ExpectedRisk, RiskKnowledgeGradient, rho_kg
 from surefoot_experiments.harness.departures import Departure, departures, setting, stated
 from surefoot_experiments.harness.trial import Trial
+from surefoot_experiments.harness.variants import variant
 from surefoot_experiments.lnso import SurrogateBound
 from surefoot_experiments.problems import RiskProblem
 from surefoot_experiments.problems.noise import Noise
@@ -93,15 +94,17 @@ class VUCB:
 
     def build(self, problem: RiskProblem, seed: int) -> Optimizer:
         """The optimizer of these settings."""
-        optimizer = v_ucb(
-            problem.joint,
-            level=level_of(problem),
-            lacing=self.lacing,
-            width=self.width,
+        optimizer = variant(
+            v_ucb(
+                problem.joint,
+                level=level_of(problem),
+                lacing=self.lacing,
+                width=self.width,
+                initial=0,
+                seed=seed,
+            ),
             estimator=self.estimator,
-            hyperparameters=_fit(self.kernel, self.prior, self.every, self.estimator),
-            initial=0,
-            seed=seed,
+            kernel=_fit(self.kernel, self.prior, self.every, self.estimator),
         )
         if (policy := self.search(self.lacing)) is not None:
             optimizer.policy = policy

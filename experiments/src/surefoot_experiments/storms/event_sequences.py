@@ -53,7 +53,6 @@ FEATURES: Choice = {
     "every-round": lambda: sf.Nystrom(sf.LeverageSampling(3.0)),
     "batches": lambda: sf.Nystrom(sf.LeverageSampling(3.0, "adaptive")),
     "immediate": lambda: sf.Nystrom(sf.LeverageSampling(3.0, "adaptive", feedback="immediate")),
-    "incremental": lambda: sf.Nystrom(sf.LeverageSampling(3.0, "incremental")),
 }
 ESTIMATORS: Choice = {
     "least-squares": sf.LeastSquares,

@@ -47,7 +47,6 @@ _MOMENT = {"space": _arms, "kernel": _kernel, "moment": lambda: sf.Moment(1.0, 4
 _COMMON: dict[str, Callable[[], Any]] = {
     "seed": lambda: 0,
     "ridge": lambda: 1.0,
-    "width": lambda: widths.constant(1.0),
 }
 
 Arguments = Mapping[str, Callable[[], Any]]
@@ -128,11 +127,11 @@ CALLS: dict[str, tuple[Callable[..., Any], Arguments]] = {
         acquisition.NoisyExpectedImprovement,
         {"samples": lambda: 8},
     ),
-    "gp_ucb": (algorithms.gp_ucb, {"space": _arms, "kernel": _kernel, **_COMMON}),
+    "gp_ucb": (algorithms.gp_ucb, {"space": _arms, "kernel": _kernel, "width": widths.srinivas}),
     "tgp_ucb": (algorithms.tgp_ucb, {**_MOMENT, **_COMMON}),
     "ata_gp_ucb": (
         algorithms.ata_gp_ucb,
-        {**_MOMENT, "horizon": lambda: 100, "nodes": lambda: 8, **_COMMON},
+        {**_MOMENT, "horizon": lambda: 100, "features": lambda: "fourier", **_COMMON},
     ),
     "bkb": (algorithms.bkb, {**_BUDGET, "oversampling": lambda: 3.0, **_COMMON}),
     "bbkb": (algorithms.bbkb, {**_BUDGET, "ratio": lambda: 2.0, **_COMMON}),
@@ -143,13 +142,14 @@ CALLS: dict[str, tuple[Callable[..., Any], Arguments]] = {
             "kernel": _kernel,
             "level": lambda: 0.3,
             "lacing": lambda: "prob",
-            **_COMMON,
+            "width": widths.srinivas,
+            "seed": lambda: 0,
         },
     ),
     "robust_ucb": (
         algorithms.robust_ucb,
         {
-            "space": _arms,
+            "problem": _arms,
             "kernel": _kernel,
             "scale": lambda: 0.5,
             "initial": lambda: 2,
@@ -179,7 +179,7 @@ CALLS: dict[str, tuple[Callable[..., Any], Arguments]] = {
             "plan": lambda: acquisition.Plan(2),
             "reporting": lambda: acquisition.Reporting(),
             "ridge": _COMMON["ridge"],
-            "width": _COMMON["width"],
+            "width": widths.srinivas,
         },
     ),
 }
