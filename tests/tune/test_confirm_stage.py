@@ -124,7 +124,7 @@ def test_a_longer_study_goes_on_searching_and_confirms_again(write_study):
     marks = [trial.user_attrs.get(CONFIRM) for trial in finished(study)]
     assert marks == [None] * 9 + [12] * 3 + [None] * 3 + [20] * 5
     assert study.user_attrs[CONFIRM] != first
-    assert ConfirmStage.current(opened.state()) is not None
+    assert opened.state().confirm_stage is not None
 
 
 @pytest.mark.long

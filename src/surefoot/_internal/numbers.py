@@ -11,6 +11,7 @@ SAMPLES = 1024  # values that stand for a distribution
 SHOWING = 8  # measurements, from which on the noise of a run shows
 TESTED = 12  # measurements, from which on a trend or an effect is looked for
 CONFIDENT = 0.95  # probability of what counts as sure, where no other is asked for
+ALARM = 0.005  # probability of a warning, of each kind, where nothing is wrong
 FEWEST = 3  # measurements that tell a pattern from chance
 OUTLYING = 3.5  # robust standard deviations from the median (Iglewicz and Hoaglin 1993)
 FEW_ENOUGH = 150  # rewards, up to which what is cubic in them many times over is found each round

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,11 +13,10 @@ from optuna.trial import FrozenTrial, TrialState
 from surefoot._internal.numbers import FEWEST, ROUNDING
 from surefoot.tune.comparison.paired_test import medians_text
 from surefoot.tune.definition.study_file import StudyFile
-from surefoot.tune.study.trial_attributes import is_interrupted, is_round
+from surefoot.tune.study.trial_attributes import is_interrupted
 
 if TYPE_CHECKING:
     from surefoot.integrations.optuna import StudyBelief, StudyRecommendation
-    from surefoot.tune.study.state import StudyState
 
 CONFIRM = "surefoot:confirm"
 """Attribute of a study: the candidates. Of a trial: the rounds of the stage that it belongs to."""
@@ -49,34 +47,27 @@ class ConfirmStage:
     trials: tuple[FrozenTrial, ...]
 
     @classmethod
-    def current(cls, state: StudyState) -> ConfirmStage | None:
+    def current(
+        cls, study_file: StudyFile, attributes: Mapping[str, Any], trials: Sequence[FrozenTrial]
+    ) -> ConfirmStage | None:
         """The stage that the study is in or has ended with; None if the search went on after it.
 
         It begins with its first measurement.
         """
-        stored = state.attributes.get(CONFIRM)
+        stored = attributes.get(CONFIRM)
         if not isinstance(stored, dict):
             return None
-        trials = [one for one in state.trials if not is_interrupted(one)]
-        stage = cls._of(state.study_file, stored, trials)
+        trials = [one for one in trials if not is_interrupted(one)]
+        stage = cls.of(study_file, stored, trials)
         search = [t.number for t in trials if CONFIRM not in t.user_attrs and t.params]
         measured = [t.number for t in stage.trials if t.state == TrialState.COMPLETE]
         return stage if measured and max(search, default=-1) < min(measured) else None
 
     @classmethod
-    def enter(cls, state: StudyState, rounds: int) -> ConfirmStage:
-        """The stage that ends at so many rounds; its candidates are recorded when it begins."""
-        stored = state.attributes.get(CONFIRM)
-        if not isinstance(stored, dict) or stored.get("rounds") != rounds:
-            stored = {"rounds": rounds, "candidates": choose_candidates(state)}
-            state.with_attribute(CONFIRM, stored)
-        trials = [one for one in state.trials if not is_interrupted(one)]
-        return cls._of(state.study_file, stored, trials)
-
-    @classmethod
-    def _of(
+    def of(
         cls, study_file: StudyFile, stored: dict[str, Any], trials: Sequence[FrozenTrial]
     ) -> ConfirmStage:
+        """The stage as it is recorded with a study, with its trials among some."""
         rounds = stored.get("rounds", 0)
         mine = tuple(one for one in trials if one.user_attrs.get(CONFIRM) == rounds)
         return cls(study_file, rounds, tuple(stored.get("candidates", ())), mine)
@@ -178,46 +169,3 @@ def recommended(model: StudyBelief, given: Mapping[str, Any] | None = None) -> S
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return model.recommend(given)
-
-
-def choose_candidates(state: StudyState) -> list[dict[str, Any]]:
-    """The recommendation, those with the largest expected improvement on it, and the defaults.
-
-    A configuration that is already known to be worse, is unstable or has failed in a third of its
-    runs is no candidate.
-    """
-    study_file, model = state.study_file, state.belief
-    space, measured = study_file.space, list[dict[str, Any]]()
-    for trial in state.measured:
-        params = space.restricted(trial.params)
-        if (
-            params not in measured
-            and params not in model.unstable
-            and not _often_fails(params, state.trials)
-        ):
-            measured.append(params)
-    if study_file.repeats.most > 1 and measured:
-        # The best known one has replicates, which another one would begin without.
-        best = max(model.assess_all(measured), key=model.preference).params
-    else:
-        best = recommended(model).params
-    chosen = [space.restricted(best)]
-    measured = [params for params in measured if params not in chosen]
-    gains = model.expected_gains(measured, chosen[0])
-    order = [int(index) for index in np.argsort(-gains, kind="stable")]
-    # With repeats, as many again in reserve, for those that turn out to be unstable.
-    reserves = study_file.confirm.candidates if study_file.repeats.most > 1 else 0
-    wanted = study_file.confirm.candidates - 1 + reserves
-    challengers = [measured[index] for index in order if gains[index] > 0.0]
-    chosen += itertools.islice(
-        (params for params in challengers if not model.is_worse(params, chosen[0])), wanted
-    )
-    if study_file.defaults is not None and study_file.defaults not in chosen:
-        chosen.append(study_file.defaults)
-    return chosen
-
-
-def _often_fails(params: dict[str, Any], trials: Sequence[FrozenTrial]) -> bool:
-    """Whether a third of the runs of a configuration have failed, or more."""
-    states = [trial.state for trial in trials if is_round(trial) and trial.params == params]
-    return 3 * states.count(TrialState.FAIL) >= max(len(states), 1)

@@ -11,10 +11,9 @@ from typing import Any
 
 from optuna.trial import FrozenTrial
 
-from surefoot._internal.numbers import FEWEST
+from surefoot._internal.numbers import ALARM, FEWEST
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.plain_text import printable
-from surefoot.tune.study.model_checks import LEVEL
 from surefoot.tune.study.trial_attributes import (
     failure_reason,
     is_failed_round,
@@ -88,7 +87,7 @@ def shared_property(failed: Sequence[FrozenTrial], rounds: Sequence[FrozenTrial]
     if len(failed) < FEWEST or len(failed) == len(rounds):
         return ""
     properties = list(_properties([trial.params for trial in failed]))
-    best, least = "", LEVEL / max(len(properties), 1)
+    best, least = "", ALARM / max(len(properties), 1)
     for one in properties:
         having = sum(one.holds(trial.params) for trial in rounds)
         # The probability that as many trials, drawn at random, all have it.

@@ -21,7 +21,6 @@ from surefoot.tune.definition.constraint_text import (
 from surefoot.tune.definition.schema import RiskDescription
 from surefoot.tune.estimate_text import estimate_text, estimate_texts, quantity, setting_text
 from surefoot.tune.plain_text import listed
-from surefoot.tune.study.confirm_stage import ConfirmStage
 from surefoot.tune.study.effects_text import effect_lines
 from surefoot.tune.study.failures import failure_lines
 from surefoot.tune.study.front_text import StudyFront
@@ -219,7 +218,7 @@ class Findings:
         """
         if (best := self.recommended) is None:
             return ()
-        study_file, stage = self.state.study_file, ConfirmStage.current(self.state)
+        study_file, stage = self.state.study_file, self.state.confirm_stage
         found = ["" if stage is None else stage.statement(best.params)]
         if study_file.contents.assumed is not None:
             try:

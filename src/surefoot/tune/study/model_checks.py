@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from optuna.trial import FrozenTrial, TrialState
 
-from surefoot._internal.numbers import FEWEST, TESTED, TINY
+from surefoot._internal.numbers import ALARM, FEWEST, TESTED, TINY
 from surefoot.tune.estimate_text import Units, estimate_text
 from surefoot.tune.study.state import StudyState
 from surefoot.tune.study.trial_attributes import ASKED
@@ -20,7 +20,6 @@ from surefoot.tune.study.trial_attributes import ASKED
 if TYPE_CHECKING:
     from surefoot.integrations.optuna import StudyBelief, StudyRecommendation
 
-LEVEL = 0.005  # probability of a warning, of each kind, where nothing is wrong
 _LEAST_EQUAL = 5  # configurations
 _BETTER = 10.0  # nats, by which another model predicts what is left out: very strong evidence
 ALONE = "measure with one worker, or give each cores of its own"
@@ -105,7 +104,7 @@ def _repeats(state: StudyState) -> str:
     deviations = np.hypot(errors, (scaled[3] - scaled[2]) / 4.0)
     z = np.abs(scaled[0] - scaled[1]) / np.maximum(deviations, TINY)
     worst = int(np.argmax(z))
-    if math.erfc(z[worst] / math.sqrt(2.0)) * len(repeated) > LEVEL:
+    if math.erfc(z[worst] / math.sqrt(2.0)) * len(repeated) > ALARM:
         return ""
     params, number = settings[worst], len(repeated[worst])
     name = f"configuration of trial {trials[repeated[worst][0]].number}"
@@ -145,7 +144,7 @@ def _disturbed(state: StudyState) -> str:
     with_others, alone = apart[either], apart[~either]
     if min(len(with_others), len(alone)) < _LEAST_EQUAL:
         return ""
-    if rank_sum(with_others, alone, _IN_TURN) > LEVEL:
+    if rank_sum(with_others, alone, _IN_TURN) > ALARM:
         return ""
     times = float(np.median(with_others) / max(np.median(alone), TINY))
     return (
@@ -218,7 +217,7 @@ def _proportional(state: StudyState) -> str:
 def _bias(model: StudyBelief, best: StudyRecommendation) -> str:
     """Whether measurements near the recommendation differ from what the others predict there."""
     bias = model.bias_near(best.params)
-    if math.erfc(abs(bias) / math.sqrt(2.0)) > LEVEL:
+    if math.erfc(abs(bias) / math.sqrt(2.0)) > ALARM:
         return ""
     side, cause = (
         ("better", "an optimum too narrow") if bias > 0.0 else ("worse", "an edge too steep")
@@ -263,7 +262,7 @@ def _change_in_time(state: StudyState) -> str:
     residuals = (model.adjusted - mean)[order]
     scaled = model.on_model_scale(model.adjusted) - model.on_model_scale(mean)
     split, probability = change_point(scaled[order])
-    if probability > LEVEL:
+    if probability > ALARM:
         return ""
     shift = float(np.median(residuals[split:]) - np.median(residuals[:split]))
     size, word = study_file.units.of_value(f"{abs(shift):.3g}"), "above" if shift > 0 else "below"

@@ -75,11 +75,6 @@ class OpenedStudy:
     recommended: dict[int, StudyRecommendation] = field(default_factory=dict, repr=False)
     _beliefs: dict[int, StudyBelief] = field(default_factory=dict, repr=False)
 
-    def _repr_html_(self) -> str:
-        from surefoot.tune.study.findings import summarise  # which needs this module
-
-        return summarise(self)._repr_html_()
-
     @cached_property
     def study_file(self) -> StudyFile:
         """The checked study file."""

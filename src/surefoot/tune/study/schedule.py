@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+from optuna.trial import FrozenTrial, TrialState
+
 from surefoot._internal.numbers import FEWEST
 from surefoot.tune.definition.study_file import StudyFile
-from surefoot.tune.study.confirm_stage import CONFIRM, ConfirmStage, confirm_runs
+from surefoot.tune.study.confirm_stage import CONFIRM, ConfirmStage, confirm_runs, recommended
 from surefoot.tune.study.early_stop import (
     EndOfSearch,
     check_share,
@@ -18,6 +23,7 @@ from surefoot.tune.study.early_stop import (
     stored_stop,
 )
 from surefoot.tune.study.state import StudyState
+from surefoot.tune.study.trial_attributes import is_interrupted, is_round
 from surefoot.types import NotReady
 
 REMEASURED = "surefoot:remeasured"
@@ -94,7 +100,7 @@ class Schedule:
         try:
             if self._is_confirming(begun):
                 end = self._end_of_stage()
-                stage = ConfirmStage.enter(self.state, end)
+                stage = _entered(self.state, end)
                 return Planned(stage.next(self.state.belief), {CONFIRM: end})
             return self._again(begun)
         except NotReady:
@@ -136,3 +142,56 @@ class Schedule:
         if self.end is not None:
             return begun >= self.end.begun
         return self._has_stage and begun >= _searching(self.state.study_file, self.rounds)
+
+
+def _entered(state: StudyState, rounds: int) -> ConfirmStage:
+    """The stage that ends at so many rounds; its candidates are recorded when it begins."""
+    stored = state.attributes.get(CONFIRM)
+    if not isinstance(stored, dict) or stored.get("rounds") != rounds:
+        stored = {"rounds": rounds, "candidates": _candidates(state)}
+        state.with_attribute(CONFIRM, stored)
+    trials = [one for one in state.trials if not is_interrupted(one)]
+    return ConfirmStage.of(state.study_file, stored, trials)
+
+
+def _candidates(state: StudyState) -> list[dict[str, Any]]:
+    """The recommendation, those with the largest expected improvement on it, and the defaults.
+
+    A configuration that is already known to be worse, is unstable or has failed in a third of its
+    runs is no candidate.
+    """
+    study_file, model = state.study_file, state.belief
+    space, measured = study_file.space, list[dict[str, Any]]()
+    for trial in state.measured:
+        params = space.restricted(trial.params)
+        if (
+            params not in measured
+            and params not in model.unstable
+            and not _often_fails(params, state.trials)
+        ):
+            measured.append(params)
+    if study_file.repeats.most > 1 and measured:
+        # The best known one has replicates, which another one would begin without.
+        best = max(model.assess_all(measured), key=model.preference).params
+    else:
+        best = recommended(model).params
+    chosen = [space.restricted(best)]
+    measured = [params for params in measured if params not in chosen]
+    gains = model.expected_gains(measured, chosen[0])
+    order = [int(index) for index in np.argsort(-gains, kind="stable")]
+    # With repeats, as many again in reserve, for those that turn out to be unstable.
+    reserves = study_file.confirm.candidates if study_file.repeats.most > 1 else 0
+    wanted = study_file.confirm.candidates - 1 + reserves
+    challengers = [measured[index] for index in order if gains[index] > 0.0]
+    chosen += itertools.islice(
+        (params for params in challengers if not model.is_worse(params, chosen[0])), wanted
+    )
+    if study_file.defaults is not None and study_file.defaults not in chosen:
+        chosen.append(study_file.defaults)
+    return chosen
+
+
+def _often_fails(params: dict[str, Any], trials: Sequence[FrozenTrial]) -> bool:
+    """Whether a third of the runs of a configuration have failed, or more."""
+    states = [trial.state for trial in trials if is_round(trial) and trial.params == params]
+    return 3 * states.count(TrialState.FAIL) >= max(len(states), 1)

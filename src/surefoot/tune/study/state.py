@@ -127,6 +127,11 @@ class StudyState:
             )
         return self.front.prefer(self.limits) if self.limits else self.front.knee()
 
+    @property
+    def confirm_stage(self) -> ConfirmStage | None:
+        """The confirm stage that the study is in or has ended with."""
+        return ConfirmStage.current(self.study_file, self.attributes, self.trials)
+
     @cached_property
     def recommendation(self) -> StudyRecommendation:
         """The recommended configuration, with parameters in the order of the study file.
@@ -139,7 +144,7 @@ class StudyState:
                 warnings.simplefilter("ignore")
                 best = self.belief.assess(self.preferred.params)
             return replace(best, params=self.study_file.space.restricted(best.params))
-        stage = ConfirmStage.current(self)
+        stage = self.confirm_stage
         best = (
             recommended(self.belief, self.given) if stage is None else stage.recommend(self.belief)
         )
