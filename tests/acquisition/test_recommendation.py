@@ -87,7 +87,7 @@ def test_a_point_measured_several_times_is_not_passed_over_for_a_worse_predictio
 def test_what_is_recommended_is_the_best_by_what_is_reported(
     number: int, limit: float | None
 ) -> None:
-    outcomes = None if limit is None else {"load": sf.Constraint(maximum=limit)}
+    outcomes = {} if limit is None else {"load": sf.Constraint(maximum=limit)}
     optimizer = robust_ucb(sf.Problem(sf.Box([0.0, 0.0], [1.0, 1.0]), outcomes=outcomes))
     generator = torch.Generator().manual_seed(number)
     points = torch.rand(number, 2, dtype=torch.float64, generator=generator)

@@ -92,7 +92,7 @@ def test_survival_reaches_further_with_what_was_explored_and_less_after_failures
 def test_a_category_that_was_never_measured_is_not_asked_for_and_rules_hold(safe: str):
     space = sf.parameters.Space(PARAMETERS, constraints=["x + y <= 0.42"])
     optimizer = sf.algorithms.robust_ucb(
-        sf.Problem(space, outcomes=SAFE if safe == "limit" else None, safe=safe == "survival"),
+        sf.Problem(space, outcomes=SAFE if safe == "limit" else {}, safe=safe == "survival"),
         seed=0,
     )
     start = {"x": 0.2, "y": 0.2, "kind": "a"}

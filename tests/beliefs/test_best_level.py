@@ -20,7 +20,7 @@ def _values(edge: float, points: np.ndarray, seed: int = 0) -> np.ndarray:
 
 def _told(edge: float, **outcomes: sf.Constraint) -> sf.Optimizer:
     optimizer = sf.algorithms.robust_ucb(
-        sf.Problem(sf.Box([0.0], [1.0]), outcomes=outcomes or None), initial=4, seed=0
+        sf.Problem(sf.Box([0.0], [1.0]), outcomes=outcomes), initial=4, seed=0
     )
     memory = [dict.fromkeys(outcomes, 5.0 if point <= edge else 12.0) for point in GRID]
     optimizer.tell_all(GRID[:, None], _values(edge, GRID), outcomes=memory if outcomes else None)

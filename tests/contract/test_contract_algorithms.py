@@ -134,11 +134,16 @@ def play(optimizer: sf.Optimizer, rounds: int, effects: bool) -> list[float]:
     return asked
 
 
+def on_device(name: str) -> sf.Optimizer:
+    made = RUNS[name](seed=1)
+    return sf.Optimizer(made.problem.to(DEVICE), made.method, seed=1)
+
+
 @pytest.mark.daily(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RUNS)
 def test_a_run_goes_on_from_its_file(name: str, tmp_path: Path) -> None:
-    optimizer, effects = RUNS[name](seed=1, device=DEVICE), name in EFFECTS
+    optimizer, effects = on_device(name), name in EFFECTS
     if "safe" in name:
         optimizer.tell([0.2, 0.2], 0.4, outcomes={"load": 0.4})
     play(optimizer, ROUNDS, effects)
@@ -156,7 +161,7 @@ def test_a_run_goes_on_from_its_file(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_what_a_user_passes_may_be_in_the_memory_of_a_cpu() -> None:
-    optimizer, part = RUNS["default"](seed=1, device=DEVICE), sf.Box([0.0, 0.0], [0.5, 0.4])
+    optimizer, part = on_device("default"), sf.Box([0.0, 0.0], [0.5, 0.4])
     play(optimizer, 4, effects=False)
     for found in (
         optimizer.ask(within=part),

@@ -20,9 +20,9 @@ F = GRAM @ WEIGHTS * NORM / np.sqrt(WEIGHTS @ GRAM @ WEIGHTS)
 KERNEL = sf.kernels.squared_exponential(0.2)
 VARIANCE = sf.Moment(1.0, NOISE**2, "mean")
 OFFERED: dict[str, tuple[Callable[..., sf.Optimizer], dict[str, Any]]] = {
-    "gp_ucb, noise": (algorithms.gp_ucb, {"noise": NOISE}),
-    "gp_ucb, moment": (algorithms.gp_ucb, {"moment": VARIANCE}),
-    "bkb": (algorithms.bkb, {"noise": NOISE, "oversampling": 5.0}),
+    "gp_ucb, noise": (algorithms.gp_ucb, {"width": sf.widths.dual_mixture(NORM, NOISE)}),
+    "gp_ucb, moment": (algorithms.gp_ucb, {"width": sf.widths.self_normalised(VARIANCE, NORM)}),
+    "bkb": (algorithms.bkb, {"noise": NOISE, "norm_bound": NORM, "oversampling": 5.0}),
 }
 POLICIES: dict[str, Callable[..., int]] = {
     "heuristic": lambda belief, _: int(belief.band.bound(belief.space.points, 1.0).argmax()),
@@ -53,7 +53,7 @@ class Plays:
 def played(name: str, policy: Plays) -> int:
     """Rounds in which a guard plays another arm than the policy."""
     make, given = OFFERED[name]
-    offered = make(sf.Arms(LINE), KERNEL, norm_bound=NORM, choose="guarded", **given)
+    offered = make(sf.Arms(LINE), KERNEL, choose="guarded", **given)
     assert isinstance(offered.policy, Guarded)
     model, slack = offered._history.model, offered.policy.slack
     guard = replace(offered.policy, policy=policy)
