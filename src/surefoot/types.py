@@ -232,10 +232,11 @@ class Certificate:
     Example:
         >>> import surefoot as sf
         >>> arms, kernel = sf.Arms([[0.0], [0.5], [1.0]]), sf.kernels.squared_exponential(0.2)
-        >>> optimizer = sf.algorithms.gp_ucb(arms, kernel, noise=0.1, norm_bound=2.0, ridge=0.01)
+        >>> bounds = sf.widths.dual_mixture(norm_bound=2.0, noise=0.1)
+        >>> optimizer = sf.algorithms.gp_ucb(arms, kernel, width=bounds, ridge=0.01)
         >>> info = optimizer.tell_all([0, 1, 2] * 20, [0.0, 1.0, 0.5] * 20)
         >>> print(optimizer.belief().certificate())
-        f at [0.5] is at least 0.874 and within 0 of the best, with probability 0.9, if the ...
+        f at [0.5] is at least 0.8742 and within 0 of the best, with probability 0.9, if the ...
     """
 
     design: Tensor
@@ -453,19 +454,17 @@ class Constraint:
 class Objective:
     """Further quantity to optimise, which is measured together with the reward.
 
-    It has a model, which a policy may use (`Belief.outcomes`); the policies of the library
-    maximise the reward.
+    It has a model, which a policy may use (`Candidates.objectives`).
 
     Args:
         maximise: Whether larger values are better.
 
     Example:
         >>> import surefoot as sf
-        >>> optimizer = sf.algorithms.robust_ucb(
-        ...     sf.Box([0.0], [1.0]), outcomes={"cost": sf.Objective(maximise=False)}
-        ... )
+        >>> problem = sf.Problem(sf.Box([0.0], [1.0]), {"cost": sf.Objective(maximise=False)})
+        >>> optimizer = sf.algorithms.robust_ucb(problem)
         >>> _ = optimizer.tell_all([[0.1], [0.9]], [1.0, 2.0], outcomes=[{"cost": 3.0}, None])
-        >>> list(optimizer.belief().outcomes)
+        >>> list(optimizer.belief().constraints.outcomes)
         ['cost']
     """
 

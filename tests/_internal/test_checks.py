@@ -274,6 +274,10 @@ REFUSED: dict[str, Callable[[], object]] = {
     "lower above upper": lambda: sf.Box([0.0, 2.0], [1.0, 1.0]),
     "bounds whose difference overflows": lambda: sf.Box([-1.7e308], [1.7e308]),
     "a fit without coordinates": lambda: sf.Optimizer(sf.Arms(3), sf.Method(HyperparameterFit())),
+    "bounds of a kernel that is fitted": lambda: sf.algorithms.v_ucb(
+        sf.Joint(BOX, ENVIRONMENT), level=0.1, width=sf.widths.dual_mixture(1.0, 0.1)
+    ),
+    "a method for any space": lambda: SurefootSampler(method=sf.Method()),
     "a ridge where the noise is fitted": lambda: robust_ucb(BOX, ridge=0.1),
 }
 

@@ -188,3 +188,12 @@ def test_one_outlier_alone_does_not_move_a_mean_off_the_location(sign: float) ->
     spiked = torch.cat([0.01 * RESIDUALS[:30] - 0.003, torch.tensor([sign * 40.0]).double()])
     _, lower, upper = Mean(lambda: noise(spiked)).interval(ends(0.01), UNITS["rewards"], WIDTH)
     assert bool(((lower < FUNCTION) & (upper > FUNCTION)).all())
+
+
+def test_a_value_beyond_zero_is_predicted_as_one() -> None:
+    """Where measurements of one sign fall towards 0, a line may go on; else intervals end there."""
+    ends = torch.tensor([[-0.02, 0.03], [-0.04, -0.01], [0.001, 0.07]]).double()
+    found = torch.stack(estimands.of_measured_sign((*ends,), torch.linspace(0.05, 0.95, 15)))
+    assert torch.equal(found, torch.tensor([[-0.02, 0.03], [-0.04, 0.0], [0.001, 0.07]]).double())
+    mirrored = estimands.of_measured_sign((-ends[0], -ends[2], -ends[1]), torch.tensor([-1.0]))
+    assert torch.equal(torch.stack(mirrored)[[0, 2, 1]], -found)

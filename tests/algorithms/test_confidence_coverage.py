@@ -33,7 +33,9 @@ HEAVY: dict[str, Make] = {
 }
 
 
-def by_norm(bounds: Callable[..., Any], problem: ArmProblem, features: Any = sf.Exact()) -> sf.Optimizer:
+def by_norm(
+    bounds: Callable[..., Any], problem: ArmProblem, features: Any = sf.Exact()
+) -> sf.Optimizer:
     """For errors that are 1-sub-Gaussian."""
     width = bounds(problem.norm_bound, noise=1.0, delta=DELTA)
     return sf.algorithms.gp_ucb(problem.space, problem.kernel, features=features, width=width)

@@ -181,7 +181,8 @@ if features == "fixed":
 else:
     rule = sf.Nystrom(sf.LeverageSampling(5.0, "adaptive"))
 storage = sf.spaces.InFile(sys.argv[4]) if precision == "file" else sf.spaces.InMemory(precision)
-warm = sf.Optimizer(sf.Arms(points[:99]), kernel, features=rule, ridge=0.01)
+method = sf.Method(kernel, features=rule, ridge=0.01)
+warm = sf.Optimizer(sf.Arms(points[:99]), method)
 warm.tell(warm.ask(), 0.0), warm.ask()
 before = anonymous()
 def watch():
@@ -189,7 +190,7 @@ def watch():
         most[0] = max(most[0], anonymous())
         time.sleep(0.001)
 threading.Thread(target=watch, daemon=True).start()
-run = sf.Optimizer(sf.Arms(points, storage=storage), kernel, features=rule, ridge=0.01)
+run = sf.Optimizer(sf.Arms(points, storage=storage), method)
 run.tell_all(list(range(0, number, number // 90)), [0.0] * len(range(0, number, number // 90)))
 for _ in range(3):
     info = run.tell(run.ask(), 0.0)

@@ -96,9 +96,10 @@ def test_without_assumptions_nothing_is_said(tmp_path: Path) -> None:
     [
         ("noise = 0.2", "", "expected at least one lengthscale, and either"),
         ("noise = 0.2", "noise = -1", "is -1.0, expected a finite number above 0"),
-        ("norm = 4", "", "missing 1 required positional argument: 'norm'"),
-        ("norm = 4", "norms = 4", "unexpected keyword argument 'norms'"),
+        ("norm = 4", "", "no norm, expected some of norm, lengthscale"),
+        ("norm = 4", "norms = 4", "no norm, expected some of norm, lengthscale"),
         ("norm = 4", "norm = [1, 2]", "`norm` is \\[1.0, 2.0\\], expected a finite number"),
+        ("noise = 0.2", "noises = 0.2", "unknown key noises, expected some of norm"),
         ("[0.3, 0.6]", "[]", "expected at least one lengthscale"),
         ("[0.3, 0.6]", '"a"', "lengthscale: got 'a'"),
     ],

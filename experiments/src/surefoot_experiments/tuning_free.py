@@ -53,7 +53,7 @@ class TuningFreeTruncation:
     Example:
         >>> import surefoot as sf
         >>> arms, kernel = sf.Arms([[0.0], [1.0]]), sf.kernels.squared_exponential(0.2)
-        >>> optimizer = sf.Optimizer(arms, kernel, estimator=TuningFreeTruncation())
+        >>> optimizer = sf.Optimizer(arms, sf.Method(kernel, estimator=TuningFreeTruncation()))
         >>> rewards = [1.0, 0.9, 1.1, 1.0] * 4 + [1e6]
         >>> info = optimizer.tell_all([0] * 17, rewards)
         >>> info.truncated

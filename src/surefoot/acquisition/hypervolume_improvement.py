@@ -84,11 +84,8 @@ class HypervolumeImprovement:
 
     Example:
         >>> import surefoot as sf
-        >>> optimizer = sf.algorithms.robust_ucb(
-        ...     sf.Box([0.0], [1.0]),
-        ...     policy=HypervolumeImprovement(),
-        ...     outcomes={"cost": sf.Objective(maximise=False)},
-        ... )
+        >>> problem = sf.Problem(sf.Box([0.0], [1.0]), {"cost": sf.Objective(maximise=False)})
+        >>> optimizer = sf.algorithms.robust_ucb(problem, policy=HypervolumeImprovement())
         >>> points = [[0.0], [0.2], [0.8], [1.0]]
         >>> costs = [{"cost": 0.0}, {"cost": 0.04}, {"cost": 0.64}, {"cost": 1.0}]
         >>> _ = optimizer.tell_all(points * 3, [0.0, 0.2, 0.8, 1.0] * 3, outcomes=costs * 3)

@@ -15,6 +15,7 @@ from surefoot.risks import Risk
 from surefoot.spaces import Joint
 from surefoot.types import InvalidInput
 from surefoot.widths import Width
+from surefoot.widths.assumptions import Theorem
 
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
@@ -37,6 +38,10 @@ def risk_averse(
         raise InvalidInput(f"`space` is {space!r}, expected `Joint(design, environment)`.")
     if kernel is None and ridge is not None:
         raise InvalidInput("`ridge` requires a `kernel`: without one, the noise is fitted.")
+    if kernel is None and isinstance(width, Theorem):
+        raise InvalidInput(
+            f"{width!r} came without a `kernel`, expected one, of which its bounds are proved."
+        )
     check_by("recommendation", recommendation)
     features: Features = Exact()
     rule, first = kernel, 0

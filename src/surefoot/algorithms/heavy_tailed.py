@@ -42,9 +42,9 @@ def tgp_ucb(
     """TGP-UCB: GP-UCB on rewards that are set to zero beyond a growing threshold.
 
     Algorithm 1 with the width of Theorem 1, which grows as t^(1 / (2 (1 + alpha))): over a thousand
-    rounds 0.9 of the regret of random arms. Where alpha is 1, `gp_ucb(moment=...)` has a quarter of
-    it, with the variance in place of the raw moment a ninth (notes/guarantees.md), and `robust_ucb`
-    is for practice, without a guarantee.
+    rounds 0.9 of the regret of random arms. Where alpha is 1, `gp_ucb` with
+    `widths.self_normalised(moment)` has a quarter of it, with the variance in place of the raw
+    moment a ninth (notes/guarantees.md), and `robust_ucb` is for practice, without a guarantee.
 
     Args:
         space: `Arms` or `Box`.

@@ -272,9 +272,9 @@ def _ordered(middle: Tensor, one: Tensor, other: Tensor) -> Ends:
 
 
 def of_measured_sign(ends: Ends, measured: Tensor, zero: float = 0.0) -> Ends:
-    """A value and its interval, without the sign that none of the measured values has.
+    """A value and its interval, whose ends have no sign that none of the measured values has.
 
-    An interval that has this sign throughout stays as it is: it contradicts that there is but one.
+    A value of that sign stays as it is, with its interval: it contradicts that there is but one.
 
     Args:
         ends: Values (n,), and the ends of their intervals.
@@ -287,8 +287,9 @@ def of_measured_sign(ends: Ends, measured: Tensor, zero: float = 0.0) -> Ends:
         >>> lower.tolist(), upper.tolist()
         ([0.0, -3.0], [5.0, -1.0])
     """
+    middle, lower, upper = ends
     least = zero if bool((measured >= 0.0).all()) else -math.inf
     most = zero if bool((measured <= 0.0).all()) else math.inf
-    possible = (ends[1] <= most) & (ends[2] >= least)
-    middle, lower, upper = (torch.where(possible, end.clamp(least, most), end) for end in ends)
-    return middle, lower, upper
+    possible = (middle <= most) & (middle >= least)
+    low, high = (torch.where(possible, end.clamp(least, most), end) for end in (lower, upper))
+    return middle, low, high

@@ -176,7 +176,8 @@ class LeverageSampling:
             return Sketched(self, kernel, room_of(space, kernel), ridge, generator)
         if self.root == "symmetric":
             raise InvalidInput(
-                "`root` is 'symmetric', which is for arms: on a box pass 'cholesky'."
+                "a dictionary with the root 'symmetric' is for arms: on a box pass "
+                "`Nystrom(LeverageSampling(...))` features with the root 'cholesky'."
             )
         none = space.lower.new_zeros(0, space.dimension)
         return Refitted(SampledDictionary(self, kernel, ridge, generator, none), ridge)

@@ -502,7 +502,7 @@ class Optimizer:
             device: Device of the tensors.
             parts: Parts that are not surefoot's own (a GPyTorch kernel, an estimator of yours, a
                 `Joint` space with a density or a perturbation) are not in the file; pass them
-                again by the names that `Optimizer` gives them.
+                again by the names that `Problem` and `Method` give them.
 
         Returns:
             The optimizer.

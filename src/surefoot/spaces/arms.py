@@ -232,7 +232,8 @@ class Arms:
             found = self.at(point)
             if len(found) == 0:
                 raise InvalidInput(
-                    f"the point {point.tolist()} is not one of the arms: tell the arm's index."
+                    f"the point {point.tolist()} is not one of the arms, expected a row of "
+                    "`arms.points`; `tell` takes the arm's index, too."
                 )
             return self.location(point, int(found[0]))
         return self.location(self.points[self.index(arm)], arm)

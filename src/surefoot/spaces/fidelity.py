@@ -32,7 +32,8 @@ class Fidelity:
     Example:
         >>> import surefoot as sf
         >>> fidelity = sf.Fidelity([5, 30, 120], cost=[5, 30, 120])
-        >>> optimizer = sf.algorithms.robust_ucb(sf.Box([0.0], [1.0]), fidelity=fidelity)
+        >>> problem = sf.Problem(sf.Box([0.0], [1.0]), fidelity=fidelity)
+        >>> optimizer = sf.algorithms.robust_ucb(problem)
         >>> for _ in range(3):
         ...     query = optimizer.ask()
         ...     seconds = float(query.environment)

@@ -244,9 +244,11 @@ def test_further_measurements_have_the_mean_of_the_known_variances(kind: str) ->
         return variances
 
     found = model.posterior(UNIT[:1], observation_noise=True)
-    at = found.quantile(torch.tensor([0.5]).double())[0] if kind == "warped" else y[:1]
-    given = model.posterior(UNIT[:1], observation_noise=in_units(at))
+    added = found.variance - model.posterior(UNIT[:1]).variance
+    known = added if kind == "warped" else in_units(y[:1])
+    given = model.posterior(UNIT[:1], observation_noise=known)
     torch.testing.assert_close(found.variance, given.variance)
+    torch.testing.assert_close(found.mean, given.mean)
     value = y.median(0).values.reshape(shape)
     own = model.condition_on_observations(UNIT[:1], value, noise=in_units(value))
     usual = model.condition_on_observations(UNIT[:1], value)
@@ -843,3 +845,14 @@ def test_the_model_is_that_of_the_default_algorithm() -> None:
     torch.testing.assert_close(
         model.beliefs[0].predict(UNIT), expected.predict(UNIT), rtol=1e-6, atol=1e-6
     )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("variance", [1e-6, 0.3, 40.0])
+def test_a_known_noise_adds_its_variance_under_any_transformation(variance: float) -> None:
+    x, y = decades()
+    model = RobustGP(x, y, hyperparameters=WARPED)
+    assert not model.fits[0].units.chain.is_affine
+    plain, known = model.posterior(UNIT), torch.full((len(UNIT), 1), variance).double()
+    noisy = model.posterior(UNIT, observation_noise=known)
+    torch.testing.assert_close(noisy.variance, plain.variance + known, rtol=1e-6, atol=0.0)

@@ -311,6 +311,18 @@ class TestBadInput:
         with pytest.raises(sf.NotReady, match="has a finite value and its 'surefoot:environment'"):
             study.sampler.belief(study)
 
+    def test_a_sampler_without_the_environment_says_what_it_ignores(self) -> None:
+        study = study_of(FINITE)
+        study.optimize(
+            lambda trial: (
+                trial.suggest_float("x", 0.0, 1.0) * study.sampler.environment_of(trial)["load"]
+            ),
+            6,
+        )
+        with pytest.warns(UserWarning, match="knows nothing") as told:
+            SurefootSampler(search_space={"x": FloatDistribution(0.0, 1.0)}).belief(study)
+        assert len([one for one in told if "knows nothing" in str(one.message)]) == 1
+
     def test_a_fixed_trial_needs_its_environment(self) -> None:
         sampler, trial = study_of(FINITE).sampler, FixedTrial({"x": 0.5})
         with pytest.raises(sf.InvalidInput, match=r"`trial` is a FixedTrial .*a running trial"):

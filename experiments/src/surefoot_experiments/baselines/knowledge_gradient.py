@@ -65,7 +65,8 @@ class RiskKnowledgeGradient:
         >>> import surefoot as sf
         >>> space = sf.Joint(sf.Arms([[0.0], [1.0]]), sf.FiniteEnvironment([0.0, 1.0]))
         >>> kernel, policy = sf.kernels.squared_exponential([0.2, 0.2]), RiskKnowledgeGradient(2, 4)
-        >>> optimizer = sf.Optimizer(space, kernel, risk=sf.Mean(), policy=policy)
+        >>> problem, method = sf.Problem(space, risk=sf.Mean()), sf.Method(kernel, policy=policy)
+        >>> optimizer = sf.Optimizer(problem, method)
         >>> _ = optimizer.tell(0, 0.0, environment=0.0)
         >>> optimizer.ask().point.shape
         torch.Size([1])

@@ -39,7 +39,7 @@ with 2 degrees of freedom times {noise}, or Gaussian of {noise} with 5 % spikes 
 - **worthless**: Branin, whose lower fidelities are another function;
 - **step**: Hartmann-3, whose lower fidelities have a step in one variable.
 
-*single* is `robust_ucb` at the highest fidelity, *fidelity* `robust_ucb(fidelity=...)`, *qMFKG*
+*single* is `robust_ucb` at the highest fidelity, *fidelity* that of a `Problem` with all, *qMFKG*
 BoTorch's knowledge gradient per cost with `SingleTaskMultiFidelityGP`, as in its tutorial
 ({others} runs at most; where it is missing, see notes/beforehand.md: 10 s a choice).
 

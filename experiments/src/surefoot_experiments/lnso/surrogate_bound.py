@@ -47,7 +47,8 @@ class SurrogateBound:
         >>> z = sf.ContinuousEnvironment(sf.environments.truncated_normal([0.5], 0.2, 0.0, 1.0))
         >>> space, kernel = sf.Joint(sf.Box([0.0], [1.0]), z), sf.kernels.matern(2.5, [0.2, 0.5])
         >>> policy = SurrogateBound(lacing="unif", starts=4)
-        >>> optimizer = sf.Optimizer(space, kernel, risk=sf.VaR(0.1), policy=policy)
+        >>> problem, method = sf.Problem(space, risk=sf.VaR(0.1)), sf.Method(kernel, policy=policy)
+        >>> optimizer = sf.Optimizer(problem, method)
     """
 
     lacing: Lacing = "prob"

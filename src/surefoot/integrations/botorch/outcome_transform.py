@@ -18,7 +18,7 @@ from surefoot.integrations.botorch.normal import MultitaskNormal, Normal
 from surefoot.regression.transforms import Affine, Chain
 from surefoot.types import InvalidInput
 
-_NODES = 64  # of Gauss-Hermite quadrature
+_NODES, _BISECTIONS = 64, 60  # of Gauss-Hermite quadrature, and of a search for a variance
 
 
 class ChainPosterior(TransformedPosterior):
@@ -197,6 +197,30 @@ def _moments(chain: Chain, mean: Tensor, variance: Tensor) -> tuple[Tensor, Tens
     values = chain.inverse(mean.unsqueeze(-1) + variance.sqrt().unsqueeze(-1) * nodes)
     average = values @ weights
     return average, (values - average.unsqueeze(-1)).square() @ weights
+
+
+def before(chain: Chain, mean: Tensor, variance: Tensor, noise: Tensor) -> Tensor:
+    """Variance of transformed values by which that of the values grows by a noise, elementwise.
+
+    Args:
+        chain: The transformation.
+        mean: Mean (...) of the transformed values.
+        variance: Their variance (...).
+        noise: The variance (...) of the noise.
+    """
+    slope = chain.log_slope(chain.inverse(mean)).exp()
+    least = noise * slope.square()
+    if chain.is_affine:
+        return least
+    wanted = _moments(chain, mean, variance)[1] + noise
+    low, high = torch.zeros_like(least), least.clone()
+    for _ in range(_BISECTIONS):
+        middle = 0.5 * (low + high)
+        short = _moments(chain, mean, variance + high)[1] < wanted
+        below = _moments(chain, mean, variance + middle)[1] < wanted
+        low = torch.where(short, high, torch.where(below, middle, low))
+        high = torch.where(short, 4.0 * high, torch.where(below, high, middle))
+    return 0.5 * (low + high)
 
 
 @cache

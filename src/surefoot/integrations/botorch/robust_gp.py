@@ -27,7 +27,7 @@ from surefoot.hyperparameters import HyperparameterFit
 from surefoot.hyperparameters.fitted import Fitted
 from surefoot.integrations.botorch.laws import Conditioned, Law, law_of
 from surefoot.integrations.botorch.normal import Normal
-from surefoot.integrations.botorch.outcome_transform import ChainTransform, transformed
+from surefoot.integrations.botorch.outcome_transform import ChainTransform, before, transformed
 from surefoot.integrations.botorch.state import fits_from, state_of
 from surefoot.integrations.botorch.training_data import (
     MOST_VARIANCE,
@@ -294,7 +294,10 @@ class RobustGP(Model, GP, FantasizeMixin):
             noise: Any = jitter
             if isinstance(observation_noise, Tensor):
                 known = observation_noise[..., output].to(mean)
-                noise = noise + _standardised(known, self.fits[output], mean)
+                variance = covariance.diagonal(dim1=-2, dim2=-1).clamp_min(0.0)
+                chain = self.fits[output].units.chain
+                with torch.no_grad():
+                    noise = noise + before(chain, mean, variance, known)
             elif observation_noise:
                 noise = noise + self._noises[output]
             own = torch.as_tensor(noise, dtype=mean.dtype, device=mean.device)

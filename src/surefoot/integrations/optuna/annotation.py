@@ -12,6 +12,7 @@ from optuna.storages import BaseStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
+from surefoot._internal.user_warnings import warn
 from surefoot.integrations.optuna.attributes import ENVIRONMENT
 from surefoot.integrations.optuna.environment import StudyEnvironment
 from surefoot.integrations.optuna.multi_objective import belief, sampler_of
@@ -94,7 +95,11 @@ def annotated(
             made.set_metric_names(study.metric_names)
     for key, value in study.user_attrs.items():
         made.set_user_attr(key, value)
-    made.add_trials(copies)
+    for one in copies:
+        try:
+            made.add_trial(one)
+        except ValueError as error:  # of one that was enqueued outside a range
+            warn(f"trial {one.number} is left out of the copy, as Optuna refuses it: {error}")
     return made
 
 

@@ -173,9 +173,9 @@ def belief(study: Study, sampler: SurefootSampler | None = None) -> MultiObjecti
 
     Args:
         study: A study of Optuna, with one objective or several.
-        sampler: Sampler whose `search_space`, `constraints`, `estimand`, `effects`, `log` and
-            `device` are used, for all objectives; by default that of the study if it is a
-            `SurefootSampler`, otherwise `SurefootSampler()`.
+        sampler: Sampler whose `problem`, `search_space`, `effects`, `log` and `device` are used,
+            for all objectives; by default that of the study if it is a `SurefootSampler`,
+            otherwise `SurefootSampler()`.
 
     Returns:
         The beliefs, and the Pareto front by `front()`.

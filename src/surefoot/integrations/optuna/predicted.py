@@ -75,7 +75,7 @@ class Value:
     def values(self) -> tuple[Tensor, Tensor]:
         """None."""
         raise InvalidInput(
-            "the study has no environment: pass `environment` and `risk` to its sampler."
+            "the study has no environment: pass `Problem(environment=, risk=)` to its sampler."
         )
 
     def variable(self, index: int, value: float) -> tuple[str, float]:

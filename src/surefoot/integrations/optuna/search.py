@@ -60,6 +60,12 @@ class Search:
     fits: Sequence[Path] = ()
 
     def __post_init__(self) -> None:
+        if self.method is not None and not callable(self.method):
+            raise InvalidInput(
+                f"`method` is {checks.shown(self.method)}, expected a function of a `Problem` that "
+                "returns a `Method`, such as `surefoot.algorithms.robust`: its space is that of "
+                "the trials."
+            )
         if self.initial is not None:
             checks.count("initial", self.initial, least=0)
         if self.device != "cpu":  # the default is not tried, which would load torch

@@ -792,9 +792,12 @@ class StudyBelief:
         for params in settings:
             point = self.encoding.encode(params) if isinstance(params, Mapping) else None
             if point is None:
+                space = self.encoding.space
+                if isinstance(params, Mapping):  # which names the parameter that is wrong
+                    space.checked({n: one for n, one in params.items() if n in space.parameters})
                 raise InvalidInput(
                     f"{checks.shown(params)} is not a configuration of this study, expected values "
-                    f"for {', '.join(self.encoding.space.parameters)} within their ranges."
+                    f"for {', '.join(space.parameters)} within their ranges."
                 )
             points.append(point)
         box = self.encoding.box

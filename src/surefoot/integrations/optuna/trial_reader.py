@@ -143,6 +143,7 @@ class TrialReader:
     ) -> None:
         self._encoding, self._optimizer, self._signs = encoding, optimizer, signs
         self._environment, self._log, self._penalty = environment, log, penalty
+        self._has_warned = False  # of environments that are ignored
         self._curves: dict[int, Curve] = {}  # of the trials with values, by their numbers
         self._succeeded: set[bytes] = set()
         """Points of the trials with values; one that is pruned there repeats it."""
@@ -248,6 +249,13 @@ class TrialReader:
         """
         environment = self._environment
         if environment is None:
+            if ENVIRONMENT in trial.user_attrs and not self._has_warned:
+                self._has_warned = True
+                warn(
+                    f"trial {trial.number} was measured under an environment, by its user "
+                    f"attribute {ENVIRONMENT!r}, of which the sampler knows nothing: pass "
+                    "`Problem(environment=...)` or the fidelity to it."
+                )
             return None
         recorded = trial.user_attrs.get(ENVIRONMENT, environment.unrecorded or None)
         try:

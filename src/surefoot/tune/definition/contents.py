@@ -6,7 +6,7 @@ import itertools
 import keyword
 import re
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from functools import cached_property
 from typing import Any, Self
 
@@ -176,12 +176,16 @@ class Contents(Section):
     @cached_property
     def assumed(self) -> Assumptions | None:
         """What certificates rest on."""
+        known = {one.name: one.default is MISSING for one in fields(Assumptions)}
+        lacking = [name for name, needed in known.items() if needed and name not in self.assume]
+        unknown = [*self.assume.keys() - known.keys()]
+        if self.assume and (lacking or unknown):
+            said = f"no {' and no '.join(lacking)}" if lacking else f"unknown key {unknown[0]}"
+            raise InvalidKey("assume", f"{said}, expected some of {', '.join(known)}")
         try:
             return Assumptions(**self.assume) if self.assume else None  # type: ignore[arg-type]
-        except (InvalidInput, TypeError) as error:
-            said = str(error).removeprefix("Assumptions.__init__() ")
-            keys = ", ".join(one.name for one in fields(Assumptions))
-            raise InvalidKey("assume", f"{said} (its keys are {keys})") from None
+        except InvalidInput as error:
+            raise InvalidKey("assume", str(error)) from None
 
     @property
     def _options(self) -> dict[str, tuple[str, Any]]:

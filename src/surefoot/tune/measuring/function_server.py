@@ -81,6 +81,8 @@ def _call(
             wanted = pairs if named else "a number or a list of numbers"
             if isinstance(result, tuple) and len(result) == 2 and not pair and not names:
                 wanted += "; a number with its standard error is (number, {'sem': number})"
+            if undeclared := [name for name in others if name not in (*names, "sem", "worker")]:
+                wanted += f"; {', '.join(map(repr, undeclared))}: not declared in [constraints]"
             reply = {"error": f"returned {result!r:.200}, expected {wanted}"}
             return reply | ({"blameless": True} if _is_finite(value) else {})
     except Exception as error:
