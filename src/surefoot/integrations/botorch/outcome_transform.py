@@ -42,6 +42,14 @@ class ChainPosterior(TransformedPosterior):
         super().__init__(posterior, chain.inverse, mean, variance)
         self._chain = chain
 
+    @property
+    def distribution(self) -> MultivariateNormal:
+        """Refused: the law of the values is none of GPyTorch's."""
+        raise AttributeError(
+            "the posterior is not Gaussian, since the fitted transformation of the outcomes is not "
+            "affine: make the model with `hyperparameters=HyperparameterFit(warped=False)`."
+        )
+
     def quantile(self, value: Tensor) -> Tensor:
         """Quantiles at probabilities in (0, 1), as those of `posterior`."""
         level = value if self._chain.is_increasing else 1.0 - value
