@@ -155,6 +155,6 @@ _NUMBERS_ELSEWHERE = 2**24  # which keeps a GPU busy, for 128 MB of its memory
 
 
 def block_length(dimension: int, device: torch.device) -> int:
-    """Arms at a time, with so many features each."""
-    numbers = NUMBERS_AT_ONCE if device.type == "cpu" else _NUMBERS_ELSEWHERE
+    """Arms at a time, with so many features each; a cache holds several such blocks."""
+    numbers = NUMBERS_AT_ONCE // 8 if device.type == "cpu" else _NUMBERS_ELSEWHERE
     return max(64, numbers // max(dimension, 1))
