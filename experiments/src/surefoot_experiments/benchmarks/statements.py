@@ -18,9 +18,10 @@ from optuna.storages import InMemoryStorage
 from scipy import stats
 
 from surefoot.tune import StudyFile
-from surefoot.tune.study.confirm_stage import CONFIRM, ConfirmStage, confirm_runs
+from surefoot.tune.study.confirm_stage import CONFIRM, confirm_runs
 from surefoot.tune.study.findings import Findings
 from surefoot.tune.study.opened_study import OpenedStudy, default_sampler
+from surefoot.tune.study.schedule import enter_stage
 from surefoot.tune.study.stored_file import locate
 from surefoot_experiments.benchmarks.confirming import System, measured, searched
 from surefoot_experiments.harness.tables import TableOutput, benchmark, markdown, ran_on
@@ -148,12 +149,12 @@ def run(trial: Trial) -> Rows:
     runs = confirm_runs(study_file, trial.rounds)
     for point in searched(system, trial.rounds - runs, study, random):
         measured(system, point, study_file, study, random)
-    candidates = ConfirmStage.enter(opened.state(), trial.rounds).candidates
+    candidates = enter_stage(opened.state(), trial.rounds).candidates
     turns = [random.permutation(len(candidates)) for _ in range(runs)]
     for index in np.concatenate(turns)[:runs]:
         measured(system, candidates[index], study_file, study, random, {CONFIRM: trial.rounds})
     state = opened.state()
-    stage = ConfirmStage.enter(state, trial.rounds)
+    stage = enter_stage(state, trial.rounds)
     of_defaults = system.truth(study_file.defaults or {})
     is_false = partial(_is_false, of_defaults=of_defaults)
     ever = any(

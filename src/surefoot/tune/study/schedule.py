@@ -100,7 +100,7 @@ class Schedule:
         try:
             if self._is_confirming(begun):
                 end = self._end_of_stage()
-                stage = _entered(self.state, end)
+                stage = enter_stage(self.state, end)
                 return Planned(stage.next(self.state.belief), {CONFIRM: end})
             return self._again(begun)
         except NotReady:
@@ -144,7 +144,7 @@ class Schedule:
         return self._has_stage and begun >= _searching(self.state.study_file, self.rounds)
 
 
-def _entered(state: StudyState, rounds: int) -> ConfirmStage:
+def enter_stage(state: StudyState, rounds: int) -> ConfirmStage:
     """The stage that ends at so many rounds; its candidates are recorded when it begins."""
     stored = state.attributes.get(CONFIRM)
     if not isinstance(stored, dict) or stored.get("rounds") != rounds:
