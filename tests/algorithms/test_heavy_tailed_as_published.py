@@ -197,7 +197,9 @@ class TestBadInput:
     def test_a_root_is_one_of_two_and_the_symmetric_one_is_for_arms(self) -> None:
         with pytest.raises(sf.InvalidInput, match=r"`root`.*'cholesky' or 'symmetric'"):
             sf.LeverageSampling(root="lu")
-        with pytest.raises(sf.InvalidInput, match="`root` is 'symmetric', which is for arms"):
+        with pytest.raises(
+            sf.InvalidInput, match="the root 'symmetric' is for arms: on a box pass `Nystrom"
+        ):
             sf.Optimizer(
                 sf.Box([0.0], [1.0]), sf.Method(sf.kernels.matern(2.5, 0.2), features=sketched(5.0))
             )

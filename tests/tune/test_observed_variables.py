@@ -128,7 +128,8 @@ def test_a_pair_is_no_number_where_nothing_is_observed(tmp_path):
     try:
         result = objective.measure({"x": 0}, Stop())
         assert isinstance(result, Failure)
-        assert result.reason.endswith("expected a number or a list of numbers")
+        assert "expected a number or a list of numbers; 'load', " in result.reason
+        assert result.reason.endswith("not declared in [constraints]")
         assert objective.measure({"x": 1}, Stop()).value == 5.0
     finally:
         objective.close()
