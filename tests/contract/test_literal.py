@@ -11,6 +11,7 @@ import pytest
 import surefoot as sf
 from reference import budgeted, heavy_tails, mixture, width
 from support.budgeted_runs import dictionary
+from support.variants import variant
 from surefoot import algorithms
 
 ROUNDS, HORIZON, DELTA, NORM, NOISE = 149, 500, 0.1, 2.0, 0.5
@@ -128,6 +129,14 @@ def literal_dmm(_: sf.Optimizer, told: Told) -> np.ndarray:
 
 
 KERNEL = sf.kernels.squared_exponential(LENGTHSCALE)
+
+
+def published(*given: Any, **parts: Any) -> sf.Optimizer:
+    """ATA-GP-UCB with the thresholds of the paper's experiments."""
+    estimator = sf.AdaptiveTruncation(MOMENT, HORIZON, 1.0, "symmetric", unions=1)
+    return variant(algorithms.ata_gp_ucb(*given, **parts), estimator=estimator)
+
+
 HEAVY: dict[str, Any] = {"moment": MOMENT, "norm_bound": NORM, "delta": DELTA}
 ATA = HEAVY | {"horizon": HORIZON}
 LIGHT: dict[str, Any] = {"noise": NOISE, "norm_bound": NORM, "delta": DELTA}
@@ -135,8 +144,8 @@ NAMES: dict[str, tuple[Callable[..., sf.Optimizer], dict[str, Any], Index]] = {
     "tgp_ucb": (algorithms.tgp_ucb, HEAVY, literal_tgp),
     "ata_gp_ucb": (algorithms.ata_gp_ucb, ATA, literal_fourier),
     "ata_gp_ucb, experiments": (
-        algorithms.ata_gp_ucb,
-        ATA | {"thresholds": "experiments"},
+        published,
+        ATA,
         literal_experiments,
     ),
     "ata_gp_ucb, nystrom": (
@@ -145,10 +154,18 @@ NAMES: dict[str, tuple[Callable[..., sf.Optimizer], dict[str, Any], Index]] = {
         literal_nystrom,
     ),
     "bkb": (algorithms.bkb, LIGHT | {"oversampling": 2.0}, literal_bkb),
-    "bkb, q of the theory": (algorithms.bkb, LIGHT | {"horizon": HORIZON}, literal_bkb),
+    "bkb, q of the theory": (
+        algorithms.bkb,
+        LIGHT | {"oversampling": sf.features.oversampling(HORIZON, DELTA)},
+        literal_bkb,
+    ),
     "bbkb": (algorithms.bbkb, LIGHT | {"oversampling": 2.0}, literal_bbkb),
     "gp_ucb": (algorithms.gp_ucb, {}, literal_gp),
-    "gp_ucb, noise known": (algorithms.gp_ucb, LIGHT, literal_dmm),
+    "gp_ucb, noise known": (
+        algorithms.gp_ucb,
+        {"width": sf.widths.dual_mixture(NORM, NOISE, DELTA)},
+        literal_dmm,
+    ),
 }
 
 
