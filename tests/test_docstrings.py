@@ -4,10 +4,13 @@ import doctest
 import inspect
 import pkgutil
 from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
 import surefoot
+import surefoot_experiments
 
 PUBLIC = [
     "acquisition",
@@ -36,14 +39,13 @@ PUBLIC = [
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
-def modules() -> list[str]:
-    """Names of all modules of the package, without loading those that run as a program."""
-    found = pkgutil.walk_packages(surefoot.__path__, "surefoot.")
-    return ["surefoot", *(each.name for each in found if not each.name.endswith("__main__"))]
-
-
 def having_examples() -> list[str]:
-    sources = {name: inspect.getsource(import_module(name)) for name in modules()}
+    """Names of all modules with examples, which are read and not loaded."""
+    names = []
+    for package in (surefoot, surefoot_experiments):
+        found = pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+        names += [package.__name__, *(each.name for each in found)]
+    sources = {name: Path(find_spec(name).origin).read_text() for name in names}
     return [name for name, source in sources.items() if ">>>" in source]
 
 

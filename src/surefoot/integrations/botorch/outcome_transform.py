@@ -221,14 +221,12 @@ def before(chain: Chain, mean: Tensor, variance: Tensor, noise: Tensor) -> Tenso
     if chain.is_affine:
         return least
     wanted = _moments(chain, mean, variance)[1] + noise
-    low, high = torch.zeros_like(least), least.clone()
+    low, high = torch.zeros_like(least), torch.full_like(least, math.inf)
     for _ in range(_BISECTIONS):
-        middle = 0.5 * (low + high)
-        short = _moments(chain, mean, variance + high)[1] < wanted
-        below = _moments(chain, mean, variance + middle)[1] < wanted
-        low = torch.where(short, high, torch.where(below, middle, low))
-        high = torch.where(short, 4.0 * high, torch.where(below, high, middle))
-    return 0.5 * (low + high)
+        tried = torch.where(high.isinf(), 4.0 * low.maximum(least), 0.5 * (low + high))
+        below = _moments(chain, mean, variance + tried)[1] < wanted
+        low, high = torch.where(below, tried, low), torch.where(below, high, tried)
+    return high
 
 
 @cache

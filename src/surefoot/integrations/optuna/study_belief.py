@@ -792,17 +792,24 @@ class StudyBelief:
         for params in settings:
             point = self.encoding.encode(params) if isinstance(params, Mapping) else None
             if point is None:
-                space = self.encoding.space
-                if isinstance(params, Mapping):  # which names the parameter that is wrong
-                    space.checked({n: one for n, one in params.items() if n in space.parameters})
                 raise InvalidInput(
                     f"{checks.shown(params)} is not a configuration of this study, expected values "
-                    f"for {', '.join(space.parameters)} within their ranges."
+                    f"for {', '.join(self.encoding.space.parameters)} within their ranges: "
+                    f"{self._what_is_wrong(params)}"
                 )
             points.append(point)
         box = self.encoding.box
         device = self.belief.space.design.lower.device
         return torch.stack(points).to(device) if points else box.lower.new_zeros(0, box.dimension)
+
+    def _what_is_wrong(self, params: object) -> str:
+        space = self.encoding.space
+        known = params.items() if isinstance(params, Mapping) else ()
+        try:
+            space.checked({name: one for name, one in known if name in space.parameters})
+        except InvalidInput as error:
+            return str(error)
+        return "it is none."
 
     def _drift_at(self, trials: Sequence[int] | None, number: int) -> Tensor | float:
         """How the drift has changed values at the times of trials, as they are transformed."""
