@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import surefoot as sf
-from surefoot.acquisition.local_search import neighbors
+from surefoot.acquisition.argmax import neighbors
 
 VARIABLES = 30
 ROUNDS = 45

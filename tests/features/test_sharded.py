@@ -26,9 +26,9 @@ import pytest
 import surefoot as sf
 from support.optimizers import optimizer_of
 from surefoot.features import exact
-from surefoot.regression import shard_workers, shards
+from surefoot.regression import shards
 from surefoot.regression.shard import Command
-from surefoot.regression.shard_workers import LocalWorkers, Lost
+from surefoot.regression.shards import LocalWorkers, Lost
 
 NUMBER = 120
 POINTS = np.random.default_rng(0).random((NUMBER, 2))
@@ -275,7 +275,7 @@ class Forgetful(ThreadPoolExecutor):
     def submit(self, function: Any, *arguments: Any) -> Future:
         self.tasks += 1
         if self.tasks % 5 == 0:
-            shard_workers._parts.clear()
+            shards._parts.clear()
         if self.tasks % 7 == 0:
             raise BrokenExecutor
         return super().submit(function, *arguments)
@@ -320,18 +320,18 @@ def test_a_run_that_is_collected_while_all_executors_are_locked_blocks_none() ->
 def test_a_part_is_forgotten_with_its_run() -> None:
     made: list[ThreadPoolExecutor] = []
     storage = sf.spaces.Sharded(2, lambda number: made.append(ThreadPoolExecutor(1)) or made[-1])
-    before, run = {*shard_workers._parts}, optimizer(storage)
+    before, run = {*shards._parts}, optimizer(storage)
     run.tell(run.ask(), 0.0)
     run.ask()
-    parts = {*shard_workers._parts} - before
+    parts = {*shards._parts} - before
     assert len(parts) == 2
     del run
     gc.collect()
     for _ in range(200):
-        if not parts & {*shard_workers._parts}:
+        if not parts & {*shards._parts}:
             break
         time.sleep(0.05)
-    assert not parts & {*shard_workers._parts}
+    assert not parts & {*shards._parts}
 
 
 def test_an_error_in_a_part_is_raised_as_it_is() -> None:

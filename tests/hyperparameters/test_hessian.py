@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from surefoot.hyperparameters.evidence import Evidence, Hyperparameters
-from surefoot.hyperparameters.hessian import hessian
+from surefoot.hyperparameters.laplace import hessian
 from surefoot.hyperparameters.nuisance_effects import DriftEffect, WorkerEffect
 from surefoot.kernels.families import FAMILIES
 

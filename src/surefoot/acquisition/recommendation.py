@@ -22,8 +22,8 @@ from surefoot.acquisition.argmax import (
 )
 from surefoot.acquisition.scores import PolicyState, ScoreRule
 from surefoot.beliefs import Belief, Candidates
+from surefoot.beliefs.belief import certificate_of
 from surefoot.beliefs.best_level import on_best_level
-from surefoot.beliefs.certificate import certificate
 from surefoot.beliefs.constraints import NO_CONSTRAINTS
 from surefoot.beliefs.probability import Probability, Score
 from surefoot.beliefs.success import Feasibility
@@ -119,7 +119,7 @@ def reported(
     estimand, params = belief.reported.estimand.name, location.params
     point = location.design.clone()
     unmeasured = belief.constraints.unmeasured
-    found = certificate(belief, None, location.design)
+    found = certificate_of(belief, None, location.design)
     proved = None if isinstance(found, str) else found
     return Recommendation(
         point, arm, value, lower, upper, feasibility, estimand, params, unmeasured, proved

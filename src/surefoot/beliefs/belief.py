@@ -1,4 +1,4 @@
-"""Belief: all that follows from a history of measurements."""
+"""Belief: all that follows from a history of measurements, as it is reported or proved."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+from warnings import catch_warnings, simplefilter
 
 import torch
 from torch import Tensor
@@ -14,28 +15,58 @@ from surefoot._internal import checks
 from surefoot._internal.brief import brief
 from surefoot._internal.estimands import ESTIMANDS, Estimand
 from surefoot._internal.html import as_html
-from surefoot._internal.numbers import SAMPLES
+from surefoot._internal.numbers import SAMPLES, TINY
 from surefoot._internal.process_settings import with_own_settings
 from surefoot._internal.tensors import NO_ROWS
-from surefoot.beliefs import certificate as certificates
 from surefoot.beliefs.band import Band
 from surefoot.beliefs.candidates import Candidates
 from surefoot.beliefs.constraints import NO_CONSTRAINTS, ConstraintBeliefs
-from surefoot.beliefs.estimands import Ends, estimand_of
+from surefoot.beliefs.estimands import (
+    LOCATION,
+    Ends,
+    RewardFunctional,
+    Scales,
+    difference_of,
+    difference_of_transformed,
+    estimand_of,
+)
 from surefoot.beliefs.failure import NO_FAILURES, FailureBelief
-from surefoot.beliefs.predictions import AS_MODELLED, Predictions, Reported
+from surefoot.beliefs.intervals import CONFIDENCE_BOUNDS, Interval
+from surefoot.beliefs.self_normalised import SelfNormalised
 from surefoot.regression.posterior import Posterior
 from surefoot.regression.regression import OUTLIER_WEIGHT
 from surefoot.regression.transforms import UNCHANGED, Chain
+from surefoot.risks import Mean
 from surefoot.risks.functionals import on_space
 from surefoot.risks.risk import Risk
 from surefoot.spaces import Arms, Box, Joint
 from surefoot.spaces.listed_designs import Designs, located_designs, named_rows, rows_of
 from surefoot.spaces.pending import PendingQueries
-from surefoot.types import Certificate, InvalidInput
+from surefoot.spaces.representatives import filling
+from surefoot.types import Assumptions, Certificate, InvalidInput
 
 if TYPE_CHECKING:
     from surefoot.beliefs.outcome import OutcomeBelief
+
+
+@dataclass(frozen=True)
+class Reported:
+    """What is reported of the rewards at a design.
+
+    Args:
+        interval: Rule for the ends of intervals.
+        estimand: Functional of the rewards.
+        units: Transformation from the units to report in to reward units.
+        assumed: What certificates rest on; None where the bounds themselves have a theorem.
+    """
+
+    interval: Interval = CONFIDENCE_BOUNDS
+    estimand: RewardFunctional = LOCATION
+    units: Chain = UNCHANGED
+    assumed: Assumptions | None = None
+
+
+AS_MODELLED = Reported()
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,7 +234,7 @@ class Belief:
                 space has no such design.
         """
         at = None if design is None else self._located([design])[0]
-        found = certificates.certificate(self, delta, at)
+        found = certificate_of(self, delta, at)
         if isinstance(found, str):
             raise InvalidInput(f"there is no certificate: {found}.")
         return found
@@ -291,6 +322,193 @@ class Belief:
                 "environment behind it."
             )
         return located_designs(self.space, points, "points")
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """Predictions of a belief.
+
+    Args:
+        of: The belief.
+    """
+
+    of: Belief
+
+    @cached_property
+    def belief(self) -> Belief:
+        """The belief whose bounds are the ends of reported intervals, failures aside."""
+        band = self.of.reported.interval(self.of.outcome, self.of.band)
+        return replace(self.of, failures=NO_FAILURES, constraints=NO_CONSTRAINTS, band=band)
+
+    @cached_property
+    def scales(self) -> Scales:
+        """Scales of the posterior, the rewards and the reported values."""
+        return Scales(self.of.reported.units, self.of.outcome.transform)
+
+    def at_designs(self, x: Tensor) -> Ends:
+        """Value of the estimand and its interval, at located designs (n, dx)."""
+        with torch.no_grad():
+            return self._interval(self.belief.candidates.risks(x))
+
+    def at_inputs(self, points: Tensor, offset: Tensor | float = 0.0) -> Ends:
+        """Value of the estimand and its interval at model inputs (n, d), whatever the risk.
+
+        Args:
+            points: Designs, each followed by its environment on a `Joint` space.
+            offset: Added to the posterior mean (n,), such as an effect of conditions.
+        """
+        if not len(points):
+            return (points.new_zeros(0).cpu(),) * 3
+        with torch.no_grad():
+            band = self.belief.band
+            mean, lower, upper = (end.cpu() + offset for end in band.clipped(band.ends(points)))
+            return self._interval((mean, lower, upper))
+
+    def _interval(self, ends: Ends) -> Ends:
+        return self.of.reported.estimand.interval(ends, self.scales, self.belief.band.width)
+
+    def compared(self, pair: Tensor) -> Ends:
+        """Difference between two designs (2, dx), of logarithms where `is_ratio`; its interval."""
+        outcome, band = self.of.outcome, self.belief.band
+        with torch.no_grad():
+            covariance = outcome.integrated.joint(pair).covariance
+            # Each alone, so that a design does not differ from itself by rounding.
+            mean = torch.cat([band.predictive.mean(one) for one in pair.split(1)])
+            if outcome.transform.is_affine:
+                ends = difference_of(mean, covariance, band.width)
+            else:
+                ends = difference_of_transformed(mean, covariance, self.comparable, band.width)
+        sign = 1.0 if self.of.reported.units.is_increasing else -1.0
+        middle, lower, upper = torch.tensor([sign * end for end in ends], dtype=torch.float64)
+        return middle, torch.minimum(lower, upper), torch.maximum(lower, upper)
+
+    @property
+    def is_ratio(self) -> bool:
+        """Whether logarithms of the reported values are modelled, so that ratios are compared."""
+        return not self.of.reported.units.is_affine
+
+    def comparable(self, function: Tensor) -> Tensor:
+        """Reward (...) where the transformed function is this, up to a constant; larger is better.
+
+        Of the estimand; the logarithms of reported values where these are modelled.
+        """
+        if self.of.outcome.transform.is_affine:
+            return function
+        values = self.of.reported.estimand.values(function, self.scales)
+        return self.of.reported.units(values.clamp(TINY, 1.0 / TINY) if self.is_ratio else values)
+
+
+def _missing(belief: Belief) -> str:
+    """What a certificate lacks, and what to pass; empty if it lacks nothing."""
+    if belief.reported.assumed is None and (
+        reason := belief.outcome.model.unproved(belief.outcome)
+    ):
+        return reason
+    reasons = {
+        "measurements failed or there are constraints": not belief.candidates.feasible.is_certain,
+        "the table of the arms is `Sharded`": belief.space.seen.is_elsewhere,
+        "the measurements differ between workers or drift, which is no noise": bool(
+            belief.outcome.effects
+        ),
+    }
+    return next((reason for reason, holds in reasons.items() if holds), "")
+
+
+def certificate_of(belief: Belief, delta: float | None, design: Tensor | None) -> Certificate | str:
+    """The certificate of a design (dx,), by default that of largest lower bound, or why none is.
+
+    Args:
+        belief: The belief.
+        delta: Probability that it is false; None for that of the width, or of what is assumed.
+        design: The design.
+    """
+    if reason := _missing(belief):
+        return reason
+    known, center = belief.reported.assumed, 0.0
+    if known is None:
+        tried = [_proved(belief, belief.outcome, delta)]
+    else:
+        center = float(belief.reported.units(torch.tensor(known.center, dtype=torch.float64)))
+        with catch_warnings():
+            simplefilter("ignore")  # that one is contradicted, which is said where all are
+            model, observations = belief.outcome.model, belief.outcome.observations
+            lengthscales: Any = known.lengthscale
+            outcomes = [model.assuming(observations, known, one, center) for one in lengthscales]
+            tried = [_proved(belief, outcome, delta) for outcome in outcomes]
+    if not (proved := [one for one in tried if not one.band.shape.contradicted]):
+        rest = " and ".join(tried[0].outcome.model.theorem.assumptions)  # type: ignore[union-attr]
+        return (
+            f"the measurements contradict what is assumed, that {rest}: no such function is close "
+            "to them, so that one of these is too small"
+        )
+    space = belief.space.design
+    with torch.no_grad():
+        if isinstance(space, Arms):
+            x = space.points
+        else:
+            designs = belief.candidates.designs
+            others = filling(space, designs[:1], torch.Generator().manual_seed(0))
+            given = designs[:0] if design is None else design.unsqueeze(0)
+            x = torch.cat([others.to(designs), designs, given.to(designs)])
+        ends = [one.candidates.risks(x)[1:] for one in proved]  # of each lengthscale
+        lower = torch.stack([low for low, _ in ends]).amin(0)
+        arm = int(lower.argmax()) if design is None else space.locate(design).arm
+        row = len(x) - 1 if arm is None else arm
+        within = [_within(one, *each, x, row) for one, each in zip(proved, ends, strict=True)]
+    theorem: Any = proved[0].outcome.model.theorem
+    named = " or ".join(_kernel_name(one.outcome.fitted.kernel) for one in proved)
+    assumptions = [*theorem.assumptions, f"that kernel is {named}"]
+    if known is not None and known.center:
+        assumptions.append(f"f is the mean less {known.center:g} in these")
+    if not isinstance(space, Arms):
+        assumptions.append(f"no design is above the bounds of {len(x):,} that fill the space")
+    return Certificate(
+        x[row].cpu(),
+        space.locate(x[row]).arm,
+        float(lower[row]) + center,
+        max(float(high.max()) for _, high in ends) + center,
+        max(within),
+        theorem.delta,
+        tuple(assumptions),
+        "" if isinstance(belief.risk, Mean) else repr(belief.risk),
+    )
+
+
+def _proved(belief: Belief, outcome: OutcomeBelief, delta: float | None) -> Belief:
+    """The belief of an outcome whose bounds hold with probability 1 - delta."""
+    theorem: Any = outcome.model.theorem
+    if delta is not None and checks.probability("delta", delta) != theorem.delta:
+        theorem = replace(theorem, delta=delta)
+        model, own = outcome.model.with_theorem(theorem), torch.Generator().manual_seed(0)
+        outcome = model.belief(outcome.observations, outcome.fitted, own)
+    return replace(
+        belief,
+        outcome=outcome,
+        band=outcome.band,
+        reported=replace(belief.reported, interval=CONFIDENCE_BOUNDS),
+        pending=PendingQueries(),
+    )
+
+
+def _within(proved: Belief, lower: Tensor, upper: Tensor, x: Tensor, row: int) -> float:
+    """Most that a design (n, dx) is better by than one of them, given the bounds (n,) of all."""
+    within = upper - lower[row]
+    bands = getattr(proved.band.shape, "others", None)
+    if isinstance(bands, SelfNormalised) and not proved.space.has_environment:
+        within = torch.minimum(within, bands.excess(x, row))
+    within[row] = 0.0
+    return max(float(within.max()), 0.0)
+
+
+def _kernel_name(kernel: Any) -> str:
+    """Names and lengthscales of the parts of a kernel."""
+    parts = [part for part in kernel.modules() if hasattr(part, "has_lengthscale")]
+    lengths = [getattr(part, "lengthscale", None) for part in parts]
+    shown = (
+        "" if one is None else " with lengthscale " + ", ".join(map("{:.4g}".format, one.flatten()))
+        for one in lengths
+    )
+    return " of ".join(type(part).__name__ + one for part, one in zip(parts, shown, strict=True))
 
 
 def rows(belief: Belief) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -141,7 +141,7 @@ class Space:
     @cached_property
     def box(self) -> Box:
         """Encoded space, a unit cube whose points have configurations as names."""
-        return self.encoding.named_box()
+        return replace(self.encoding.box, names=self.encoding)
 
     def is_active(self, name: str, params: Mapping[str, Any]) -> bool:
         """Whether a parameter is active.

@@ -15,8 +15,8 @@ from optuna.trial import Trial, TrialState, create_trial
 import surefoot as sf
 from surefoot.integrations.optuna import CONSTRAINTS, INTERRUPTED, SurefootSampler
 from surefoot.integrations.optuna.endings import is_ignored_failure
-from surefoot.integrations.optuna.pruned import Curve, predicted_value
 from surefoot.integrations.optuna.search_space import ExhaustedSpace
+from surefoot.integrations.optuna.trial_reader import Curve, predicted_value
 
 SPACE = {"x": FloatDistribution(0.0, 1.0)}
 

@@ -10,7 +10,7 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 from optuna.trial import TrialState, create_trial
 
 from surefoot.integrations.optuna import SurefootSampler
-from surefoot.integrations.optuna.pruned import Curve, predicted_value
+from surefoot.integrations.optuna.trial_reader import Curve, predicted_value
 
 ONE, OTHER = frozenset({"model", "depth"}), frozenset({"model", "width"})
 NOISE = (0.0, 0.01, -0.01, 0.02, -0.02)

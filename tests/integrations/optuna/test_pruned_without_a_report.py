@@ -12,7 +12,7 @@ from optuna.distributions import FloatDistribution
 from optuna.trial import TrialState, create_trial
 
 from surefoot.integrations.optuna import SurefootSampler, belief
-from surefoot.integrations.optuna.pruned import Curve, predicted_value
+from surefoot.integrations.optuna.trial_reader import Curve, predicted_value
 
 LINE = {"x": FloatDistribution(0.0, 1.0)}
 REPORTS: dict[str, dict[int, float]] = {

@@ -14,7 +14,7 @@ from botorch.posteriors import GPyTorchPosterior, Posterior, PosteriorList, Tran
 from gpytorch.distributions import MultivariateNormal
 from torch import Tensor
 
-from surefoot.integrations.botorch.normal import MultitaskNormal, Normal
+from surefoot.integrations.botorch.laws import MultitaskNormal, Normal
 from surefoot.regression.transforms import Affine, Chain
 from surefoot.types import InvalidInput
 

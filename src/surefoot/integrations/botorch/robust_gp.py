@@ -25,8 +25,7 @@ from surefoot.algorithms import robust
 from surefoot.beliefs import Belief, Credible, Moments, Reported
 from surefoot.hyperparameters import HyperparameterFit
 from surefoot.hyperparameters.fitted import Fitted
-from surefoot.integrations.botorch.laws import Conditioned, Law, law_of
-from surefoot.integrations.botorch.normal import Normal
+from surefoot.integrations.botorch.laws import Conditioned, Law, Normal, law_of
 from surefoot.integrations.botorch.outcome_transform import ChainTransform, before, transformed
 from surefoot.integrations.botorch.state import fits_from, state_of
 from surefoot.integrations.botorch.training_data import (
