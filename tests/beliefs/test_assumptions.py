@@ -90,6 +90,7 @@ def test_a_saved_run_keeps_them(tmp_path: Path) -> None:
     assert str(again.belief().certificate()) == str(optimizer.belief().certificate())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("misfit", [0.0, 0.3])
 def test_a_function_near_one_of_the_norm_is_bounded_by_its_distance(misfit: float) -> None:
     """Off by the misfit up and down in turn, which no function of the norm is."""
@@ -158,6 +159,7 @@ def test_a_moment_of_a_lower_order_is_one_of_the_rewards_about_their_mean() -> N
     assert found.within > assumed(deviation=0.3).belief().certificate(design=LINE[3]).within
 
 
+@pytest.mark.slow
 def test_lengthscales_that_the_measurements_contradict_are_left_out() -> None:
     """No function of norm 4 about 50 with the longest one is like the sine."""
     known = {**NOISE["noise"], "lengthscale": [0.3, 300.0], "number": 2400}

@@ -211,7 +211,7 @@ def test_a_sketch_pays_for_what_it_leaves_out() -> None:
     assert found.lower < exact.lower
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_few_are_false_in_runs_that_the_bounds_steer() -> None:
     """Student's t(3), 30 runs, looked at every 10 rounds; delta is 0.1."""
     false = 0

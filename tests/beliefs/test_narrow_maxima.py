@@ -47,7 +47,7 @@ def test_a_narrow_maximum_is_recommended_and_survives_saving(tmp_path: Path) -> 
     assert torch.equal(optimizer.ask().point, loaded.ask().point)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_model_of_botorch_has_it_too() -> None:
     points, rewards = table()
     model = RobustGP(points, rewards[:, None])

@@ -275,6 +275,7 @@ def test_a_mean_has_at_most_this_moment_about_itself() -> None:
         assert (about <= 2.0 ** (2.0 - p) * raw + 1e-12).all()
 
 
+@pytest.mark.daily(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("alpha", [1.0, 0.5])
 @pytest.mark.parametrize("center", CENTERS)

@@ -73,6 +73,7 @@ def played(name: str, policy: Plays) -> int:
     return refused
 
 
+@pytest.mark.daily(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", OFFERED)
 def test_it_refuses_what_is_known_to_be_bad(name: str) -> None:

@@ -112,6 +112,7 @@ def test_spikes_of_one_size_stay_outliers(size):
     assert float(weights[::13].max()) < 0.1
 
 
+@pytest.mark.daily(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [100.0, -100.0])
 @pytest.mark.parametrize(("number", "outliers"), [(20, 3), (40, 4)])

@@ -13,8 +13,8 @@ from surefoot.hyperparameters.student_t_fit import HyperparameterFit
 from surefoot.optimizer import fit_files
 from surefoot.optimizer.fit_files import FitFiles
 
-POINTS = torch.rand(30, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-REWARDS = torch.sin(5 * POINTS[:, 0]) + 40.0 * (torch.arange(30) == 7)
+POINTS = torch.rand(16, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+REWARDS = torch.sin(5 * POINTS[:, 0]) + 40.0 * (torch.arange(16) == 7)
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_what_is_read_is_what_was_fitted(tmp_path: Path, fits: list[int]) -> Non
 @pytest.mark.parametrize(
     "changes",
     [
-        {"rewards": REWARDS + 1e-9 * (torch.arange(30) == 3)},
+        {"rewards": REWARDS + 1e-9 * (torch.arange(16) == 3)},
         {"upper": 2.0},
         {"effects": ("drift",)},
     ],

@@ -1,6 +1,9 @@
 """`[assume]` in a study file: the sentence that is proved, or why nothing is."""
 
+import functools
 import json
+import shutil
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -27,21 +30,38 @@ ERRORS = (0.01 * np.random.default_rng(0).standard_normal(40)).tolist()
 SIGNS = {"minimize": 1.0, "maximize": -1.0}
 
 
+@functools.cache
+def measured(
+    direction: str, assume: str, failed: int
+) -> tuple[tempfile.TemporaryDirectory[str], Path]:
+    """Values 60 + (x / 10 - 0.3)^2, whose best one is known, with the sign of the direction."""
+    made = tempfile.TemporaryDirectory()
+    (path := Path(made.name) / "s.toml").write_text(TEXT.format(direction=direction, assume=assume))
+    opened = create_study(StudyFile.load(path))
+    trials = []
+    for row in range(40):
+        x = 0.5 * (row % 20)
+        value = 60.0 + SIGNS[direction] * (x / 10.0 - 0.3) ** 2 + ERRORS[row]
+        trials.append(
+            optuna.create_trial(
+                params={"x": x},
+                distributions=opened.study_file.distributions,
+                state=TrialState.FAIL if row < failed else TrialState.COMPLETE,
+                value=None if row < failed else value,
+            )
+        )
+    opened.study.add_trials(trials)
+    _ = summarise(open_study(path)).statements  # the fit is kept beside the study
+    return made, path
+
+
 def told(
     folder: Path, direction: str = "minimize", assume: str = ASSUME, failed: int = 0
 ) -> OpenedStudy:
-    """Values 60 + (x / 10 - 0.3)^2, whose best one is known, with the sign of the direction."""
-    (path := folder / "s.toml").write_text(TEXT.format(direction=direction, assume=assume))
-    opened = create_study(StudyFile.load(path))
-    for row in range(40):
-        opened.study.enqueue_trial({"x": 0.5 * (row % 20)})
-        trial = opened.study.ask(opened.study_file.distributions)
-        value = 60.0 + SIGNS[direction] * (trial.params["x"] / 10.0 - 0.3) ** 2
-        if row < failed:
-            opened.study.tell(trial, state=TrialState.FAIL)
-        else:
-            opened.study.tell(trial, value + ERRORS[row])
-    return open_study(path)
+    """A copy of a study of forty measurements."""
+    _, path = measured(direction, assume, failed)
+    shutil.copytree(path.parent, folder, dirs_exist_ok=True)
+    return open_study(folder / path.name)
 
 
 def expected(direction: str) -> sf.beliefs.Belief:

@@ -129,6 +129,7 @@ def test_no_proposal_that_works_is_given_up_since_the_incumbent_fails(numbers, v
         assert rules.decide(pool, [value + 1e-3 * i for i in range(40)], 0) == KEEP
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("printed", ["1", "-5", "0.5"])
 def test_an_incumbent_without_a_number_decides_nothing_and_may_be_mended(bench, printed):
     def command(incumbent: str, proposal: str) -> tuple[int, list[str]]:

@@ -365,6 +365,7 @@ KEYS = {
 }
 
 
+@pytest.mark.daily(6)
 @pytest.mark.slow
 @pytest.mark.parametrize("of", KEYS)
 @pytest.mark.parametrize("shown", [None, "", "ms"])

@@ -219,6 +219,7 @@ def test_the_rank_sum_test_keeps_its_level_and_finds_a_difference():
     assert 5 < sum(rank_sum(*pair, _IN_TURN) < 0.05 for pair in in_turn) < 35
 
 
+@pytest.mark.daily(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("times", [6.0, 1.0])
 @pytest.mark.parametrize("late", [True, False], ids=["later", "first"])

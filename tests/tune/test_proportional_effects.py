@@ -13,6 +13,7 @@ from surefoot.tune.study.opened_study import open_study
 from surefoot.tune.workers.worker_loop import tune
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize(
     ("factor", "amount", "warns"),
     [(0.6, 0.0, True), (1.0, 60.0, False), (1.0, 0.0, False)],

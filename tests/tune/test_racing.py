@@ -42,6 +42,7 @@ def ever_lost(samples: np.ndarray, race: Race) -> bool:
     return any(race.is_lost(samples[: count + 1]) for count in range(len(samples)))
 
 
+@pytest.mark.daily(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("maximize", [False, True])
 @pytest.mark.parametrize(

@@ -153,6 +153,7 @@ def test_a_time_takes_the_place_of_rounds(write_study):
         StudyFile.load(write_study(("rounds = 8", "")))
 
 
+@pytest.mark.daily(1)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("share", "searched", "confirmed"), [(0.15, 17, 3), (0.5, 10, 10), (0, 20, 0)]

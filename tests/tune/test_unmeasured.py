@@ -69,6 +69,7 @@ def measured(folder: Path, text: str, *, rows: int = 12) -> Path:
     return study
 
 
+@pytest.mark.daily(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("text", STUDIES.values(), ids=STUDIES)
 def test_a_constraint_without_a_measurement_is_never_satisfied(tmp_path, text):
@@ -104,6 +105,7 @@ def test_what_is_not_measured_leaves_the_order_to_the_rest(tmp_path):
     assert best.feasibility == known.feasibility
 
 
+@pytest.mark.daily(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["alone", "beside a measured one", "safe"])
 def test_the_search_goes_on_until_the_constraint_is_measured(tmp_path, name):
