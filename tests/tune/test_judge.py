@@ -19,6 +19,7 @@ from support.commands import surefoot
 from surefoot.cli import app
 from surefoot.tune.judging.judge import DISCARD, KEEP, Rules, Session, judge
 from surefoot.tune.judging.rank_bets import IMPROVEMENTS, evidence
+from surefoot.tune.output_file import only_writer
 from surefoot.types import InvalidInput
 
 BENCH = """
@@ -78,7 +79,7 @@ def test_what_is_accepted_keeps_a_proposal_that_is_better_in_every_run(runs, pro
         assert rules.decide(pool, list(better), 0) == KEEP
 
 
-@pytest.mark.parametrize("content", ["folder", "missing", "print(1)", b"\xff\xfe\x00", "{}", ""])
+@pytest.mark.parametrize("content", ["folder", "missing", "print(1)", b"\xff\xfe\x00", "{}"])
 def test_a_file_that_is_no_session_is_refused_and_stays(bench, content):
     file = Path("nowhere/s.jsonl" if content == "missing" else "s.jsonl")
     if content == "folder":
@@ -238,8 +239,32 @@ def test_an_abandoned_proposal_is_spent(tmp_path):
     for name in ("a", "b", "c"):
         session.propose(name)
     assert session.decisions == [DISCARD, DISCARD]
-    with pytest.raises(InvalidInput, match="had all its 3 proposals"):
+    before = session.file.read_bytes()
+    with pytest.raises(InvalidInput, match="had all its 3 proposals, of which `c` is undecided"):
         session.propose("d")
+    assert session.file.read_bytes() == before
+    session.propose("c")  # goes on
+    assert session.proposal == "c"
+
+
+def test_what_is_refused_after_the_last_proposal_changes_nothing(bench):
+    session = Session.open(Path("s.jsonl"), RULES)
+    for name in ("a", "b", "c"):
+        session.propose(name)
+    before = session.file.read_bytes()
+    with pytest.raises(InvalidInput, match="of which `c` is undecided"):
+        judge("s.jsonl", bench(0), bench(9))
+    assert session.file.read_bytes() == before
+
+
+def test_a_session_has_one_writer(bench):
+    with only_writer(Path("s.jsonl"), "this test"):
+        with pytest.raises(InvalidInput, match="another judgement of this session is running"):
+            judge("s.jsonl", bench(0), bench(9), **RULES)
+        assert Path("s.jsonl").read_bytes() == b""
+    with pytest.raises(InvalidInput, match="`pool`"):
+        judge("new.jsonl", bench(0), bench(9), pool=1)
+    assert not Path("new.jsonl").exists()
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from surefoot._internal.files import atomic_write
+from surefoot.tune.system import try_lock
 from surefoot.types import InvalidInput, SurefootError
 
 
@@ -51,6 +52,31 @@ def output_file(path: Path) -> Iterator[Path]:
             yield partial
     except OSError as error:
         raise WriteFailed(f"{path}: cannot be written: {error.strerror or error}") from None
+
+
+@contextlib.contextmanager
+def only_writer(path: Path, what: str) -> Iterator[None]:
+    """Keep all other processes from a file to which lines are appended; it is created if need be.
+
+    Args:
+        path: The file.
+        what: What is refused while another process has the file.
+
+    Raises:
+        InvalidInput: If another process has it.
+        WriteFailed: If it cannot be written.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError as error:
+        raise WriteFailed(f"{path}: cannot be written: {error.strerror}") from None
+    try:
+        with contextlib.suppress(OSError):  # a file system without locks
+            if not try_lock(descriptor):
+                raise InvalidInput(f"{path}: {what} is running, expected one at a time")
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def append_line(path: Path, line: Mapping[str, Any]) -> None:

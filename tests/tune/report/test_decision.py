@@ -7,17 +7,18 @@ import random
 import shutil
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from support.study_doubles import measurement
 from surefoot.tune import StudyFile, open_study
-from surefoot.tune.comparison.compare import Comparing, _identity
+from surefoot.tune.comparison.compare import Comparing, _identity, measured_verdict
 from surefoot.tune.comparison.comparison_file import comparison_record
 from surefoot.tune.comparison.named_settings import NamedSetting
 from surefoot.tune.measuring.measurement import VALUE, Failure
 from surefoot.tune.report.collect import collect
-from surefoot.tune.report.decision import _measured
+from surefoot.tune.report.decision import _advice, _measured
 from surefoot.tune.report.figures import limited, measurements, paired, slice_figure
 from surefoot.tune.report.page import page, summary
 from surefoot.tune.study.findings import Findings
@@ -229,8 +230,99 @@ def test_pairs_of_runs_are_joined_beside_their_medians(tmp_path: Path) -> None:
 def test_a_pair_of_which_a_run_failed_is_not_drawn(tmp_path: Path) -> None:
     path = study(tmp_path)
     compared(path, 30.8, 20.4, 59.0, 6, failing=5)
-    row = collect(open_study(path).state()).decision.rows[0]
+    decision = collect(open_study(path).state()).decision
+    row = decision.rows[0]
     assert (len(row.pairs), row.other.runs, row.recommended.runs) == (5, 6, 5)
+    assert decision.advice.endswith("Failed runs: the defaults 0, the recommendation 1.")
+
+
+SEVERAL = """
+[objectives]
+latency = {{ direction = "minimize", unit = "ms" }}
+speed = {{ direction = "maximize" }}
+"""
+
+
+@pytest.mark.parametrize(
+    ("speed", "pairs", "head", "standing"),
+    [
+        (9.0, 10, "A trade-off: ", "better in latency (-33"),
+        (11.0, 10, "Use it: ", "and speed (+1"),
+        (10.0, 10, "Undecided: ", "undecided in speed"),
+        (9.0, 3, "Undecided: ", "undecided in latency and speed"),
+    ],
+)
+def test_advice_is_of_every_objective(
+    tmp_path: Path, speed: float, pairs: int, head: str, standing: str
+) -> None:
+    path = tmp_path / "hill.toml"
+    text = STUDY.format(default=", default = 0.9", most=60.0) + SEVERAL.format()
+    text = text.replace('direction = "minimize"\nrounds', "rounds").replace('unit = "ms"\n', "", 1)
+    path.write_text(text)
+    study_file, rng = StudyFile.load(path), random.Random(2)
+    settings = NamedSetting("default", {"x": 0.9}), NamedSetting("recommended", {"x": 0.3})
+    what = Comparing(study_file, *settings, 1, 0.95, False)
+    runs = [
+        {
+            label: measurement(
+                value + rng.gauss(0.0, 0.1),
+                0.1,
+                others={"memory": 55.0, "speed": other + rng.gauss(0.0, 0.05)},
+            )
+            for label, value, other in (("a", 30.0, 10.0), ("b", 20.0, speed))
+        }
+        for _ in range(pairs)
+    ]
+    result = what.result(runs)
+    assert list(result.each) == ["latency", "speed"]
+    assert standing in result.standing
+    state = SimpleNamespace(
+        study_file=study_file, recommendation=SimpleNamespace(feasible=True, params={"x": 0.3})
+    )
+    assert _advice(state, result, {"x": 0.9}, same=False).startswith(f"{head}it is ")
+
+
+OF_MANY_RUNS = {
+    "mean": ('unit = "ms"', 'unit = "ms"\nestimand = "mean"', "mean"),
+    "risk": (
+        "[constraints]",
+        '[risk]\nmeasure = "var"\nlevel = 0.1\n[environment]\n'
+        "load = {{ values = [1, 2], weights = [0.85, 0.15] }}\n[constraints]",
+        "value at risk 0.1",
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("old", "new", "functional"), OF_MANY_RUNS.values(), ids=OF_MANY_RUNS)
+def test_medians_of_runs_are_no_measurement_of_a_mean_or_risk(
+    tmp_path: Path, old: str, new: str, functional: str
+) -> None:
+    """Nothing that was predicted is contradicted, and no advice follows from typical runs."""
+    path, rng = tmp_path / "hill.toml", random.Random(0)
+    assert old in STUDY
+    text = STUDY.replace(old, new)
+    text = text.replace("{{x}}", "{{x}} {{load}}") if "load" in new else text
+    path.write_text(text.format(default=", default = 0.9", most=200.0))
+    rows = ["x,value,constraint_memory" + ",environment_load" * ("load" in new)]
+    for number in range(40):
+        x, load = (number * 0.618034) % 1.0, 1 + number % 2
+        value = 20.0 + 30.0 * (x - 0.3) ** 2 + 40.0 * (load == 2) + rng.gauss(0.0, 0.2)
+        rows.append(f"{x},{value},50" + f",{load}" * ("load" in new))
+    (tmp_path / "rows.csv").write_text("\n".join(rows))
+    import_table(path, tmp_path / "rows.csv")
+    compared(path, 20.4, 24.0, 50.0)
+    state = open_study(path).state()
+    report = collect(state)
+    value, typical = report.decision.rows[:2]
+    assert (value.name, typical.name) == (functional, "median of runs")
+    assert (value.recommended.runs, typical.recommended.runs) == (0, 10)
+    assert not value.contradictions + typical.contradictions
+    assert report.decision.advice.startswith("By typical runs it is worse in 10 pairs of runs")
+    assert f"its {functional}, which" in report.decision.advice
+    verdict = measured_verdict(state.study_file, state.recommendation.params)
+    assert f"the {functional} is not compared" in verdict
+    assert "median of B" not in verdict
 
 
 def test_where_values_are_told_no_command_is_advised_that_needs_one(tmp_path: Path) -> None:

@@ -72,6 +72,7 @@ class Comparing:
         all_pairs: Whether to go on after a decision.
         slices: Into how many parts a run is cut, each of them in a pair of its own.
         objective: Name of the further objective that is compared; empty for the value.
+        medians: The medians of B and of A, in words.
     """
 
     study_file: StudyFile
@@ -82,6 +83,7 @@ class Comparing:
     all_pairs: bool
     slices: int = 1
     objective: str = ""
+    medians: tuple[str, str] = ("the median of B", "that of A")
 
     def ending(self, record: ComparisonRecord, number: int) -> Ending:
         """When the next run of a pair ends early; the runs of the first pair say how long they are.
@@ -153,9 +155,8 @@ class Comparing:
         runs = (run for pair in pairs for run in pair.values())
         whole = all(isinstance(run, Measurement) and not run.ended_early for run in runs)
         a, b = pair_values(pairs if whole else [], self.minimize).values.T
-        return medians_text(
-            ("the median of B", b), ("that of A", a), self.minimize, self._unit, self.confidence
-        )
+        one, other = self.medians
+        return medians_text((one, b), (other, a), self.minimize, self._unit, self.confidence)
 
     @property
     def warning(self) -> str:
@@ -306,7 +307,8 @@ def recorded_comparison(
     if defaults is None:
         return None
     settings = NamedSetting("default", defaults), NamedSetting("recommended", best)
-    comparing = Comparing(study_file, *settings, 1, CONFIDENT, False)
+    named = ("its median", "that of the defaults")
+    comparing = Comparing(study_file, *settings, 1, CONFIDENT, False, medians=named)
     pairs = recorded_runs(study_file, _identity(comparing))
     result = comparing.result(pairs)
     return (result, pairs) if result.pairs else None
@@ -329,16 +331,19 @@ def measured_verdict(study_file: StudyFile, best: dict[str, Any]) -> str:
     if recorded is None:
         return ""
     result, _ = recorded
-    verdict = {"B": "better", "A": "worse", None: "undecided"}[result.ahead]
+    verdict = result.standing
     if result.broken:
         who = "it breaks" if result.ahead == "B" else "the defaults break"
-        verdict += f" values, but {who} {limits_text(result.broken)}"
-    size = f", {result.sizes[-1]}" if result.sizes else ""
+        verdict += f"{' values' * (not result.further)}, but {who} {limits_text(result.broken)}"
+    size = f", {result.sizes[-1]}" if result.sizes and not result.further else ""
+    known = study_file.functional
+    what = f" That is of typical runs: the {known} is not compared." if known else ""
     limits = "".join(f" Limit of {one.text('the defaults', 'this')}." for one in result.limits)
     return (
         f"Measured against the defaults in {result.pairs} pair{'s' * (result.pairs != 1)} by "
-        f"`surefoot compare`: {verdict} ({100 * CONFIDENT:g} % confidence){size}.{limits}"
-        f" {result.medians}"
+        f"`surefoot compare`: {verdict} ({100 * CONFIDENT:g} % confidence){size}.{what}{limits}"
+        f" {result.failed_runs('the defaults', 'this')}".rstrip()
+        + f" {result.medians}"
     ).rstrip()
 
 
@@ -471,7 +476,8 @@ def _progress(comparing: Comparing, pairs: Runs) -> str:
         for label in ("a", "b")
     )
     probability = probability_b(comparing.test(pairs), comparing.minimize)
-    better = better_text(study_file.constraints)
+    several = next(iter(study_file.scheme.objectives), "")
+    better = better_text(study_file.constraints) + f" in {several}" * bool(several)
     return f"pair {len(pairs)}: {values}  |  probability that B {better}: {probability:.3g}"
 
 

@@ -19,6 +19,7 @@ from surefoot.tune.plain_text import finite_json
 from surefoot.types import Constraint
 
 Run = Measurement | Failure
+STANDINGS: dict[Letter | None, str] = {"B": "better", "A": "worse", None: "undecided"}
 
 
 @dataclass(frozen=True)
@@ -103,11 +104,43 @@ class Comparison:
     medians: str = ""
 
     @property
+    def each(self) -> dict[str, Comparison]:
+        """The comparison of each objective by name; that of a single value has none."""
+        return {self.objective: self, **self.further}
+
+    @property
+    def leaders(self) -> set[Letter | None]:
+        """Those that are ahead in some objective; with None where some are undecided."""
+        return {one.ahead for one in self.each.values()}
+
+    @property
+    def standing(self) -> str:
+        """How B stands against A, and by how much in each of several objectives."""
+        if not self.further:
+            return STANDINGS[self.ahead]
+        parts = []
+        for letter, word in STANDINGS.items():
+            led = [(name, one) for name, one in self.each.items() if one.ahead == letter]
+            named = (
+                f"{name} ({one.sizes[-1]})" if letter and one.sizes else name for name, one in led
+            )
+            parts += [f"{word} in {' and '.join(named)}"] if led else []
+        return ", ".join(parts)
+
+    def failed_runs(self, a: str = "A", b: str = "B") -> str:
+        """The failed runs in a sentence with these names, empty if there are none."""
+        if not self.failures_a + self.failures_b:
+            return ""
+        return f"Failed runs: {a} {self.failures_a}, {b} {self.failures_b}."
+
+    @property
     def broken(self) -> tuple[str, ...]:
         """Names of the limits that the one that is ahead breaks in most of its runs."""
-        if self.ahead is None:
-            return ()
-        return tuple(one.name for one in self.limits if not one.sides[self.ahead].keeps)
+        return () if self.ahead is None else self.broken_by(self.ahead)
+
+    def broken_by(self, letter: Letter) -> tuple[str, ...]:
+        """Names of the limits that one breaks in most of its runs."""
+        return tuple(one.name for one in self.limits if not one.sides[letter].keeps)
 
     @property
     def better(self) -> Letter | None:
@@ -162,13 +195,12 @@ class Comparison:
             )
         else:
             verdict = f"{self.better} is better ({level})"
-        failed = self.failures_a or self.failures_b
         lines = (
             f"{verdict}: {counts}.",
             f"Probability that B {better_text(self.limits)}: {self.probability:.3g}.",
             f"B minus A: {', or '.join(self.sizes)}." if self.sizes else "",
             self.medians,
-            f"Failed runs: A {self.failures_a}, B {self.failures_b}." if failed else "",
+            self.failed_runs(),
             self._outliers(),
             *(["Limits:", *(f"  {one.text()}" for one in self.limits)] if self.limits else []),
             self._missing() if self.ahead is None and self.pairs else "",
@@ -202,7 +234,8 @@ class Comparison:
         if self.more_pairs is None:
             return "A decision would need more than 1,000 pairs more: the difference is too small."
         return (
-            f"About {self.more_pairs} more pairs would decide, if the difference is what it seems."
+            f"About {self.more_pairs} more pair{'s' * (self.more_pairs != 1)} would decide, if the "
+            "difference is what it seems."
         )
 
 

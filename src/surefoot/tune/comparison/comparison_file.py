@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -13,8 +12,7 @@ from typing import Any
 
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.measurement import Failure, Measurement, recorded
-from surefoot.tune.output_file import WriteFailed, append_line, read_lines
-from surefoot.tune.system import try_lock
+from surefoot.tune.output_file import append_line, only_writer, read_lines
 from surefoot.types import InvalidInput
 
 Runs = list[dict[str, Measurement | Failure]]  # by pair: results of "a" and "b", as far as measured
@@ -89,16 +87,7 @@ def comparison_record(
         WriteFailed: If the file cannot be written.
     """
     path = comparison_path(study_file)
-    try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-    except OSError as error:
-        raise WriteFailed(f"{path}: cannot be written: {error.strerror}") from None
-    try:
-        with contextlib.suppress(OSError):  # a file system without locks
-            if not try_lock(descriptor):
-                raise InvalidInput(
-                    f"{path}: another comparison of this study is running, expected one at a time"
-                )
+    with only_writer(path, "another comparison of this study"):
         headers, runs = _parse(read_lines(path, repair=True), path)
         same = _with_settings(headers, settings)
         number = max(headers, default=0) + 1 if new or not same else same[-1]
@@ -106,8 +95,6 @@ def comparison_record(
             line = {"comparison": number, "settings": dict(settings)}
             append_line(path, line)
         yield ComparisonRecord(path, number, runs.get(number, []))
-    finally:
-        os.close(descriptor)
 
 
 def comparison_path(study_file: StudyFile) -> Path:

@@ -194,6 +194,14 @@ class StudyFile:
         return self.study.safe or any(one.safe for one in self.constraints.values())
 
     @property
+    def functional(self) -> str:
+        """What is optimised of many runs, a mean or a risk, where one run does not show it."""
+        scheme, estimand = self.scheme, self.objective.estimand
+        if scheme.risk is not None and scheme.home == "environment":
+            return scheme.risk.name
+        return estimand if estimand == "mean" else ""
+
+    @property
     def as_word(self) -> str:
         """The name of the file as a word of a command line."""
         return shlex.quote(self.path.name)

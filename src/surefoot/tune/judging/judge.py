@@ -20,7 +20,7 @@ from surefoot.tune.measuring.measurement import (
     Measurement,
     unit_phrase,
 )
-from surefoot.tune.output_file import append_line, check_output, read_lines
+from surefoot.tune.output_file import append_line, check_output, only_writer, read_lines
 from surefoot.tune.plain_text import printable, shown
 from surefoot.tune.stopping import Stop, stop_on_signals
 from surefoot.types import InvalidInput, SurefootError
@@ -140,7 +140,7 @@ class Session:
                 kept.
         """
         check_output(file)
-        if not file.exists():
+        if not file.exists() or not file.stat().st_size:
             session = cls(file, Rules(**given))
             session.rules.check()
             append_line(file, {"rules": asdict(session.rules)})
@@ -184,21 +184,31 @@ class Session:
                 f"are of {shown(self.incumbent)}; give the same, or begin another session"
             )
 
-    def propose(self, proposal: str) -> None:
-        """Begin a proposal, or go on with the undecided one.
+    def check(self, proposal: str) -> None:
+        """Check that a proposal may begin, or go on.
 
         Raises:
             InvalidInput: If the session has had all its proposals.
         """
+        begun = len(self.decisions) + bool(self.proposal)
+        if proposal != self.proposal and begun >= self.rules.proposals:
+            going = f", of which `{self.proposal}` is undecided" if self.proposal else ""
+            raise InvalidInput(
+                f"{self.file}: had all its {self.rules.proposals} proposals{going}, for which its "
+                "error is stated; begin another session"
+            )
+
+    def propose(self, proposal: str) -> None:
+        """Begin a proposal, or go on with the undecided one; another undecided one is discarded.
+
+        Raises:
+            InvalidInput: If the session has had all its proposals.
+        """
+        self.check(proposal)
         if proposal == self.proposal:
             return
         if self.proposal:
             self.record({"decision": DISCARD})
-        if len(self.decisions) >= self.rules.proposals:
-            raise InvalidInput(
-                f"{self.file}: had all its {self.rules.proposals} proposals, for which its error "
-                "is stated; begin another session"
-            )
         self.record({"proposal": proposal})
 
     @property
@@ -289,9 +299,9 @@ def judge(
         The decision; the caller makes a kept proposal the incumbent.
 
     Raises:
-        InvalidInput: If a command cannot be run, the session is another one, or over, its runs are
-            of another incumbent, or a run is in a unit that cannot be converted to that of the
-            session; that run is not recorded.
+        InvalidInput: If a command cannot be run, the session is another one, over, or written to
+            by another process, its runs are of another incumbent, or a run is in a unit that
+            cannot be converted to that of the session; that run is not recorded.
         IncumbentFailed: If the first five runs of the incumbent fail; nothing is decided, and the
             same session measures it anew.
         KeyboardInterrupt: At Ctrl-C; the runs are kept, and the same call goes on.
@@ -306,15 +316,20 @@ def judge(
         except InvalidCommand as error:
             raise InvalidInput(f"{error.key}: {error}") from None
         commands[key] = CommandObjective(template, folder, None)
-    opened, stop = Session.open(Path(session), rules), Stop()
-    with stop_on_signals(stop):
+    file, stop = Path(session), Stop()
+    check_output(file)
+    if not file.exists():  # rules that are refused leave no file
+        Rules(**rules).check()
+    with only_writer(file, "another judgement of this session"), stop_on_signals(stop):
+        opened = Session.open(file, rules)
+        opened.check(proposal)
         opened.begin(incumbent)
         _measure_incumbent(opened, commands, stop, note)
         opened.propose(proposal)
         while (decision := opened.decide()) == UNDECIDED:
             _measure(opened, commands, "proposal", stop, note)
-    runs = opened.runs
-    opened.record({"decision": decision})
+        runs = opened.runs
+        opened.record({"decision": decision})
     failed = sum(run == float("inf") for run in runs)
     number, stated = len(opened.decisions), opened.rules
     return Judgement(decision, len(runs), failed, number, stated.proposals, stated.error)

@@ -17,6 +17,7 @@ from surefoot.tune.comparison.comparison_file import Runs
 from surefoot.tune.comparison.measured_limits import readings_of
 from surefoot.tune.comparison.paired_test import median_interval
 from surefoot.tune.definition.constraint_text import describe, limit_words, probability_text
+from surefoot.tune.estimate_text import quantity
 from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement
 from surefoot.tune.plain_text import escaped
 from surefoot.tune.report.contents import Decision, DecisionRow, Estimate, Interval, Trial
@@ -44,10 +45,16 @@ def decision(findings: Findings, first: dict[str, Any]) -> Decision:
     same = other == best.params
     sides = {"b": best.params} if same else {"a": other, "b": best.params}
     bounds = study_file.constraints
-    rows = [
-        _row(name, "", unit, {s: _predicted(one, sides[s]) for s in sides}, runs, key, bounds)
-        for name, unit, key, one in _values(state)
-    ]
+    rows = []
+    for name, unit, key, one in _values(state):
+        predicted = {side: _predicted(one, params) for side, params in sides.items()}
+        if not study_file.functional:
+            rows.append(_row(name, "", unit, predicted, runs, key, bounds))
+            continue
+        rows.append(_row(name, "", unit, predicted, [], key, bounds))
+        typical = _row("median of runs", "", unit, predicted, runs, key, bounds)
+        if all(side.runs for side in (typical.other, typical.recommended) if side is not None):
+            rows.append(replace(typical, contradictions=()))  # of what was not predicted
     limits = {side: findings.constraints_at(params) for side, params in sides.items()}
     for name, found in limits["b"].items():
         known = {side: each[name] for side, each in limits.items() if name in each}
@@ -77,7 +84,8 @@ def _values(state: StudyState) -> list[tuple[str, str, str, StudyBelief]]:
     """Name, unit, name among the readings of a run and model of each objective."""
     units, named = state.study_file.units, state.study_file.scheme.objectives
     if not named:
-        what = "value" if state.study_file.scheme.risk is None else "risk"
+        risk, estimand = state.study_file.scheme.risk, state.study_file.objective.estimand
+        what = quantity(estimand, None if risk is None else risk.name)
         return [(what, units.value, VALUE, state.belief)]
     first = next(iter(named))
     return [
@@ -157,15 +165,39 @@ def _advice(
         advice = f"Measure it against the defaults before you use it{how}."
         return advice if state.study_file.scheme.is_replayed else ""
     pairs = f"in {result.pairs} pair{'s' * (result.pairs != 1)} of runs"
+    failed = f" {result.failed_runs('the defaults', 'the recommendation')}".rstrip()
+    size = f": {result.sizes[-1]}" if result.sizes and not result.further else ""
+    open_ = [one.more_pairs for one in result.each.values() if one.ahead is None]
+    more = "more pairs" if None in open_ else _number_of_pairs(max(filter(None, open_), default=1))
+    if functional := state.study_file.functional:
+        return (
+            f"By typical runs it is {result.standing} {pairs}, at 95 % confidence{size}; "
+            f"its {functional}, which is what was searched for, is predicted only.{failed}"
+        )
+    if result.further:
+        broken = result.broken_by("B")
+        beside = f", and it breaks {limits_text(broken)}" if broken else ""
+        head = "Do not use it" if broken else _HEADS.get(frozenset(result.leaders), "Undecided")
+        advice = f"{head}: it is {result.standing}{beside}, {pairs}, at 95 % confidence."
+        return f"{advice}{f' Measure {more}, `surefoot compare {word}`.' if open_ else ''}{failed}"
     if result.broken:
-        broken = limits_text(result.broken)
+        broken_limits = limits_text(result.broken)
         if result.ahead == "B":
-            return f"Do not use it: its values are better {pairs}, but it breaks {broken}."
-        return f"The defaults have better values {pairs}, but they break {broken}."
-    size = f": {result.sizes[-1]}" if result.sizes else ""
+            return f"Do not use it: its values are better {pairs}, but it breaks {broken_limits}."
+        return f"The defaults have better values {pairs}, but they break {broken_limits}."
     if result.ahead == "B":
-        return f"Use it: it is better than the defaults {pairs}, at 95 % confidence{size}."
+        return f"Use it: it is better than the defaults {pairs}, at 95 % confidence{size}.{failed}"
     if result.ahead == "A":
-        return f"Keep the defaults: they are better {pairs}, at 95 % confidence{size}."
-    more = "more" if result.more_pairs is None else f"about {result.more_pairs} more"
-    return f"Undecided {pairs}: measure {more} pairs, `surefoot compare {word}`."
+        return f"Keep the defaults: they are better {pairs}, at 95 % confidence{size}.{failed}"
+    return f"Undecided {pairs}: measure {more}, `surefoot compare {word}`.{failed}"
+
+
+_HEADS: dict[frozenset[str | None], str] = {
+    frozenset({"B"}): "Use it",
+    frozenset({"A"}): "Keep the defaults",
+    frozenset({"A", "B"}): "A trade-off",
+}
+
+
+def _number_of_pairs(number: int) -> str:
+    return f"about {number} more pair{'s' * (number != 1)}"
