@@ -71,7 +71,7 @@ def test_late_rewards_in_any_order_give_the_same_estimate() -> None:
     random = np.random.default_rng(0)
     kept = [random.normal(size=(5, 3)) for _ in range(50)]
     late = sf.bandits.contextual(3)
-    decisions = late.decide_all(kept)
+    decisions = [late.decide(options) for options in kept]
     prompt = sf.bandits.contextual(3)
     for decision in decisions:
         prompt.learn(decision.feature, float(decision.feature.sum()))
@@ -84,7 +84,7 @@ def test_late_rewards_in_any_order_give_the_same_estimate() -> None:
 def test_a_batch_spreads_and_what_is_forgotten_does_not_count() -> None:
     bandit = sf.bandits.contextual(2)
     options = np.array([[1.0, 0.0], [0.0, 0.99]])
-    first, second = bandit.decide_all([options, options])
+    first, second = bandit.decide(options), bandit.decide(options)
     assert (first.action, second.action) == (0, 1)
     bandit.forget(first)
     bandit.forget(second)

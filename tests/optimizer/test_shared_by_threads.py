@@ -48,7 +48,6 @@ OPTIMIZER: dict[str, Callable[[Any, Path], Any]] = {
 OPTIONS = [[1.0, 0.0], [0.0, 1.0]]
 BANDIT: dict[str, Callable[[Any, Path], Any]] = {
     "decide": lambda one, _: one.decide(OPTIONS),
-    "decide_all": lambda one, _: one.decide_all([OPTIONS]),
     "tell": lambda one, _: one.tell(one.decide(OPTIONS), 1.0),
     "learn": lambda one, _: one.learn(OPTIONS[0], 1.0),
     "forget": lambda one, _: one.forget(one.decide(OPTIONS)),
@@ -91,7 +90,7 @@ def switching_often() -> Iterator[None]:
 @pytest.mark.usefixtures("switching_often")
 def test_no_reward_is_lost() -> None:
     arms = torch.linspace(0.0, 1.0, 40).unsqueeze(-1)
-    optimizer = sf.Optimizer(sf.Arms(arms), sf.Method(sf.kernels.matern(0.2, 1)), seed=0)
+    optimizer = sf.Optimizer(sf.Arms(arms), sf.Method(sf.kernels.matern(0.5, 1)), seed=0)
 
     def work(_: int) -> None:
         for turn in range(10):

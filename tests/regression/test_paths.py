@@ -145,7 +145,7 @@ def difference(left: Tensor, right: Tensor) -> Tensor:
 KERNELS: dict[str, Any] = {
     "squared-exponential": sf.kernels.squared_exponential([0.3, 0.5]),
     "matern-0.5": sf.kernels.matern(0.5, 0.4),
-    "matern-1.3": sf.kernels.matern(1.3, 0.3),
+    "matern-1.5": sf.kernels.matern(1.5, 0.3),
     "scaled": sf.kernels.scaled(sf.kernels.matern(2.5, [0.3, 0.9]), 9.0),
     "linear": sf.kernels.linear(),
     "custom": sf.kernels.custom(difference),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import secrets
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -178,10 +177,6 @@ class Contextual:
             action = int(self._random.choice(len(rows), p=probabilities))
         self._geometry.expect(rows[action])
         return Decision(action, float(probabilities[action]), rows[action], self._name)
-
-    def decide_all(self, batch: Sequence[ArrayLike]) -> list[Decision]:
-        """Choose for several sets of options at once, see `decide`."""
-        return [self.decide(options) for options in batch]
 
     @one_at_a_time
     def tell(self, decision: Decision, reward: float) -> None:

@@ -342,5 +342,4 @@ class Candidates:
         """Designs in chunks that bound the size of arrays over z's and features."""
         if self.has_table and self.space.lists(x, self.z):
             return (x,)
-        each = len(self.z) * self.posterior.embedding.dimension
-        return x.split(rows_at_once(each))
+        return x.split(rows_at_once(len(self.z) * self.posterior.embedding.dimension))

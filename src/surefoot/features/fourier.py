@@ -284,10 +284,8 @@ class RandomFourier:
         """
         from gpytorch.kernels import MaternKernel, RBFKernel
 
-        from surefoot.kernels import GeneralMaternKernel
-
         base, variance = _unscaled(kernel)
-        if not isinstance(base, RBFKernel | MaternKernel | GeneralMaternKernel):
+        if not isinstance(base, RBFKernel | MaternKernel):
             raise InvalidInput(
                 f"random Fourier features are for squared exponential and Matérn kernels, got "
                 f"{type(base).__name__}: pass Nyström or exact features."
@@ -296,19 +294,11 @@ class RandomFourier:
         waves, dimension, device = self.count // 2, space.dimension, space.lower.device
         draws = torch.randn(waves, dimension, dtype=torch.float64, generator=generator)
         if not isinstance(base, RBFKernel):  # the Matérn spectrum: Student-t of 2 nu degrees
-            draws = draws / self._mean_squares(2.0 * base.nu, generator).unsqueeze(-1).sqrt()
+            normals = torch.randn(waves, int(2 * base.nu), dtype=torch.float64, generator=generator)
+            draws = draws / normals.square().mean(-1, keepdim=True).sqrt()
         lengthscale = base.lengthscale.detach().reshape(-1)
         amplitudes = torch.full((waves,), math.sqrt(variance / waves), dtype=torch.float64)
         return FourierEmbedding(draws.to(device) / lengthscale, amplitudes.to(device))
-
-    def _mean_squares(self, dof: float, generator: torch.Generator) -> Tensor:
-        """Draws (count / 2,) of a chi-square variable over its degrees of freedom."""
-        waves = self.count // 2
-        if dof.is_integer():
-            normals = torch.randn(waves, int(dof), dtype=torch.float64, generator=generator)
-            return normals.square().mean(-1)
-        gamma = np.random.default_rng(self.seed).standard_gamma(0.5 * dof, waves) / (0.5 * dof)
-        return torch.from_numpy(gamma).clamp_min(torch.finfo(torch.float64).tiny)
 
 
 @dataclass(frozen=True)

@@ -159,5 +159,5 @@ def _has_spectrum(kernel: Kernel) -> bool:
     from gpytorch.kernels import MaternKernel, RBFKernel
 
     base = kernel.base_kernel if type(kernel) in SCALE_KERNELS else kernel
-    known = type(base) in (RBFKernel, MaternKernel, kernels.GeneralMaternKernel)
+    known = type(base) in (RBFKernel, MaternKernel)
     return known and kernel.active_dims is None and base.active_dims is None

@@ -56,8 +56,7 @@ def _long(logs: Floats) -> LogDensity:
     Hvarfner et al. 2024, "Vanilla Bayesian optimization performs great in high dimensions", eq. 6.
     """
     off = logs - log_median(len(logs))
-    density = -float(off @ off) / 6.0 - float(logs.sum())
-    return LogDensity(density, off / -3.0 - 1.0)
+    return LogDensity(-float(off @ off) / 6.0 - float(logs.sum()), off / -3.0 - 1.0)
 
 
 def _short(logs: Floats) -> LogDensity:

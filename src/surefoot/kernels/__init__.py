@@ -11,14 +11,12 @@ with warnings.catch_warnings():  # those of its own imports, where warnings are 
     import gpytorch.kernels  # noqa: F401
 
 from surefoot.kernels.evaluation import block, correlation, diagonal, validated
-from surefoot.kernels.general_matern import GeneralMaternKernel
 from surefoot.kernels.parametric import additive, check, linear, matern, scaled, squared_exponential
 from surefoot.kernels.recipes import from_recipe, to_recipe
 from surefoot.kernels.user_defined import CustomKernel, PrecomputedKernel, custom, precomputed
 
 __all__ = [
     "CustomKernel",
-    "GeneralMaternKernel",
     "PrecomputedKernel",
     "additive",
     "block",

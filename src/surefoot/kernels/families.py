@@ -99,8 +99,7 @@ def _squared_exponential(exponents: Tensor, variance: float | Tensor) -> Correla
 
 def _matern(nu: float, exponents: Tensor, variance: float | Tensor) -> Correlation:
     scaled = exponents.mul(-4.0 * nu).sqrt_()  # sqrt(2 nu) r
-    decay = scaled.neg().exp_().mul_(variance)
-    return _MATERNS[nu](exponents, scaled, decay)
+    return _MATERNS[nu](exponents, scaled, scaled.neg().exp_().mul_(variance))
 
 
 def _matern_1(exponents: Tensor, distance: Tensor, decay: Tensor) -> Correlation:

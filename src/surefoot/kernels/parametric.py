@@ -19,7 +19,6 @@ from torch import Tensor
 
 from surefoot._internal import checks
 from surefoot.kernels.families import of_kind
-from surefoot.kernels.general_matern import MAX_NU, GeneralMaternKernel
 from surefoot.types import InvalidInput
 
 
@@ -60,6 +59,7 @@ class ScaledKernel(ScaleKernel):
 
 
 SCALE_KERNELS = (ScaleKernel, ScaledKernel)
+CLOSED_FORMS = (0.5, 1.5, 2.5)  # smoothness of Matérn kernels
 
 
 def squared_exponential(lengthscale: float | Sequence[float] | Tensor) -> Kernel:
@@ -94,39 +94,36 @@ def squared_exponential(lengthscale: float | Sequence[float] | Tensor) -> Kernel
 def matern(nu: float, lengthscale: float | Sequence[float] | Tensor) -> Kernel:
     """Matérn kernel with unit variance.
 
-    Sample paths are differentiable up to the largest order below `nu`. Smoothness 0.5, 1.5 and
-    2.5 have closed forms; any other is evaluated by Bessel functions on the CPU, at about half a
-    microsecond for a value.
+    Sample paths are differentiable up to the largest order below `nu`.
 
     Args:
-        nu: Smoothness in (0, 50], the first argument: `matern(2.5, 0.2)` has lengthscale 0.2.
+        nu: Smoothness 0.5, 1.5 or 2.5, the first argument: `matern(2.5, 0.2)` has lengthscale 0.2.
         lengthscale: One number for all coordinates, or (d,) for ARD, in the units of the
             coordinates; above 0.
 
     Returns:
-        A GPyTorch `MaternKernel` for the closed forms, a `GeneralMaternKernel` otherwise.
+        A GPyTorch `MaternKernel`.
 
     Raises:
-        InvalidInput: If `nu` or a lengthscale is out of range.
+        InvalidInput: If `nu` is another number, or a lengthscale is not a finite number above 0.
 
     References:
         Rasmussen and Williams 2006, eq. 4.14.
 
     Example:
         >>> import torch
-        >>> kernel = matern(1.3, lengthscale=[0.2, 0.7])
+        >>> kernel = matern(2.5, lengthscale=[0.2, 0.7])
         >>> x = torch.zeros(3, 2, dtype=torch.float64)
         >>> kernel(x).to_dense().shape
         torch.Size([3, 3])
     """
     smoothness = checks.positive("nu", nu)
-    if smoothness > MAX_NU:
+    if smoothness not in CLOSED_FORMS:
         raise InvalidInput(
-            f"`nu` is {nu!r}, expected at most {MAX_NU:g}: pass `kernels.squared_exponential`, "
-            "the limit for large `nu`."
+            f"`nu` is {nu!r}, expected 0.5, 1.5 or 2.5, which have closed forms; the limit for "
+            "large `nu` is `kernels.squared_exponential`, and `kernels.custom` takes any function."
         )
-    kind = MaternKernel if smoothness in (0.5, 1.5, 2.5) else GeneralMaternKernel
-    return of_kind(kind, _lengthscales(lengthscale), nu=smoothness)
+    return of_kind(MaternKernel, _lengthscales(lengthscale), nu=smoothness)
 
 
 def linear() -> Kernel:

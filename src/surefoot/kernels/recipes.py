@@ -9,12 +9,10 @@ import torch
 from gpytorch.kernels import AdditiveKernel, Kernel, LinearKernel
 
 from surefoot.kernels.families import FAMILIES, family_of
-from surefoot.kernels.general_matern import GeneralMaternKernel
 from surefoot.kernels.parametric import (
     SCALE_KERNELS,
     additive,
     linear,
-    matern,
     scaled,
 )
 from surefoot.kernels.user_defined import PrecomputedKernel, precomputed
@@ -41,8 +39,6 @@ def to_recipe(kernel: Kernel) -> tuple[Any, ...] | None:
     if type(kernel) in SCALE_KERNELS and kernel.active_dims is None:
         inner = to_recipe(kernel.base_kernel)
         return None if inner is None else ("scaled", inner, kernel.raw_outputscale)
-    if type(kernel) is GeneralMaternKernel and kernel.active_dims is None:
-        return "matern", kernel.raw_lengthscale, kernel.nu
     if (family := family_of(kernel)) is not None and kernel.active_dims is None:
         return family.name, kernel.raw_lengthscale
     if type(kernel) is LinearKernel and float(kernel.variance) == 1.0:
@@ -69,9 +65,8 @@ def from_recipe(recipe: tuple[Any, ...]) -> Kernel:
             outer = scaled(from_recipe(inner), 1.0).to(variance)
             outer.raw_outputscale.data = variance
             return outer
-        case (name, raw, *nu) if name == "matern" or name in FAMILIES:
-            ones = torch.ones(raw.numel())
-            base = (matern(nu[0], ones) if nu else FAMILIES[name].kernel(ones)).to(raw)
+        case (name, raw) if name in FAMILIES:
+            base = FAMILIES[name].kernel(torch.ones(raw.numel())).to(raw)
             base.raw_lengthscale.data = raw  # the raw one, which no transformation rounds
             return base
         case ("linear",):

@@ -153,7 +153,7 @@ class Decoder:
             saved, present = value["fields"][f.name], getattr(target, f.name, None)
             name = f"{type(present).__module__}:{type(present).__qualname__}"
             here = isinstance(saved, dict) and saved.get("type") == name
-            if here and _has_unsaved_fields(present):
+            if here and len(_saved_fields(present)) < len(dataclasses.fields(present)):  # type: ignore[arg-type]
                 self.fill(present, saved)
             elif saved != OUTSIDE:
                 object.__setattr__(target, f.name, self.decode(saved))
@@ -261,10 +261,6 @@ def type_name(value: object) -> str:
 
 def _saved_fields(value: Any) -> list[dataclasses.Field[Any]]:
     return [f for f in dataclasses.fields(value) if f.metadata.get("saved", True)]
-
-
-def _has_unsaved_fields(value: Any) -> bool:
-    return len(_saved_fields(value)) < len(dataclasses.fields(value))
 
 
 def _is_allowed(name: str) -> bool:

@@ -126,5 +126,4 @@ def apart_from(limit: float, values: Tensor) -> Levels:
 def _pooled_deviation(parts: tuple[Tensor, ...]) -> float:
     """Standard deviation of values about the mean of their part."""
     squares = sum(float((part - part.mean()).square().sum()) for part in parts)
-    free = sum(len(part) - 1 for part in parts)
-    return (squares / max(free, 1)) ** 0.5
+    return (squares / max(sum(len(part) - 1 for part in parts), 1)) ** 0.5

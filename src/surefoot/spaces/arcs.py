@@ -106,8 +106,7 @@ class Arc:
 
     def nearest(self, points: Tensor) -> Tensor:
         """The encoded values (n, columns) that are nearest to points (n, columns)."""
-        special = self.special(points)
-        return self._encoded(self.number(points), special)
+        return self._encoded(self.number(points), self.special(points))
 
     def placed(self, unit: Tensor) -> Tensor:
         """Encoded values (n, columns) of a uniform distribution on the unit cube (n, columns)."""

@@ -112,7 +112,8 @@ def hard_family(
         moment: Bound v on E|y|^(1 + alpha).
         norm_bound: Bound B on the norm of the functions.
         lengthscale: Lengthscale of the kernel.
-        nu: Smoothness of the Matérn kernel; infinite for the squared exponential.
+        nu: Smoothness 0.5, 1.5 or 2.5 of the Matérn kernel; infinite for the squared
+            exponential.
         arms: About how many arms; the peaks are among them.
 
     Returns:

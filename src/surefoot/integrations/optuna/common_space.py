@@ -52,7 +52,8 @@ def inferred_conditions(
                     if parent in group
                 }
                 for name in left:
-                    if not conditions[name] and _always_has(groups, name, parent):
+                    follows = all(parent in group for group in groups if name in group)
+                    if follows and not conditions[name]:
                         conditions[name] = _condition(parent, distribution, values, name)
         explained = {name: text for name, text in conditions.items() if text}
         if not explained:
@@ -62,11 +63,6 @@ def inferred_conditions(
         for name in explained:
             known[name] = next(one.distributions[name] for one in trials if name in one.params)
     return found
-
-
-def _always_has(groups: Collection[frozenset[str]], name: str, parent: str) -> bool:
-    """Whether all trials that have a parameter have another one."""
-    return all(parent in group for group in groups if name in group)
 
 
 def _condition(

@@ -212,5 +212,4 @@ def _nearest(given: str, known: list[str]) -> str:
 
 
 def one_line(text: str) -> str:
-    line = " ".join(printable(text).split())
-    return shortened(line, LONGEST_REASON)
+    return shortened(" ".join(printable(text).split()), LONGEST_REASON)

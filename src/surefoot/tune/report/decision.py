@@ -167,8 +167,9 @@ def _advice(
     pairs = f"in {result.pairs} pair{'s' * (result.pairs != 1)} of runs"
     failed = f" {result.failed_runs('the defaults', 'the recommendation')}".rstrip()
     size = f": {result.sizes[-1]}" if result.sizes and not result.further else ""
-    open_ = [one.more_pairs for one in result.each.values() if one.ahead is None]
-    more = "more pairs" if None in open_ else _number_of_pairs(max(filter(None, open_), default=1))
+    open_ = [one.more_pairs or 0 for one in result.each.values() if one.ahead is None]
+    number = max(open_, default=0)
+    more = f"about {number} more pair{'s' * (number != 1)}" if all(open_) else "more pairs"
     if functional := state.study_file.functional:
         return (
             f"By typical runs it is {result.standing} {pairs}, at 95 % confidence{size}; "
@@ -197,7 +198,3 @@ _HEADS: dict[frozenset[str | None], str] = {
     frozenset({"A"}): "Keep the defaults",
     frozenset({"A", "B"}): "A trade-off",
 }
-
-
-def _number_of_pairs(number: int) -> str:
-    return f"about {number} more pair{'s' * (number != 1)}"

@@ -24,7 +24,10 @@ def effect_lines(state: StudyState) -> tuple[str, ...]:
     study_file, model, params = state.study_file, state.belief, state.recommendation.params
     lines, minimize = [], study_file.study.direction == "minimize"
     if (drift := model.drift(params)) is not None:
-        begun = {trial.number: _clock(trial) for trial in state.trials}
+        begun = {  # None where the study counts time by a clock of its own, or not at all
+            trial.number: None if TIME in trial.user_attrs else trial.datetime_start
+            for trial in state.trials
+        }
         line = drift_line(drift, minimize, study_file.units, begun)
         lines.append(f"{line}{_began_beside(drift, state.measured)}")
     if workers := model.workers(params):
@@ -80,11 +83,6 @@ def _since(trials: Sequence[int], split: int, begun: Mapping[int, datetime | Non
         return f"trial {min(trials[split:])}"
     at = begun.get(first)
     return f"the time of trial {first}" if at is None else f"{at:%Y-%m-%d %H:%M:%S}"
-
-
-def _clock(trial: FrozenTrial) -> datetime | None:
-    """When a trial began; None where the study counts time by a clock of its own, or not at all."""
-    return None if TIME in trial.user_attrs else trial.datetime_start
 
 
 def largest_change(values: np.ndarray) -> tuple[int, float, float]:

@@ -90,8 +90,7 @@ class OpenedStudy:
 
     def read(self) -> StudyState:
         """`state` within an `attempt`, with the storage's own errors."""
-        trials = trials_of(self.study)
-        return StudyState(self, tuple(trials), self.study.user_attrs)
+        return StudyState(self, tuple(trials_of(self.study)), self.study.user_attrs)
 
     def belief(self, trials: Sequence[FrozenTrial]) -> StudyBelief:
         """The model of the study given its trials, formed once for the same finished ones.

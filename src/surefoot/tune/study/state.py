@@ -148,8 +148,7 @@ class StudyState:
         best = (
             recommended(self.belief, self.given) if stage is None else stage.recommend(self.belief)
         )
-        params = self.study_file.space.restricted(best.params)
-        return replace(best, params=params)
+        return replace(best, params=self.study_file.space.restricted(best.params))
 
     def with_attribute(self, name: str, value: Any) -> StudyState:
         """The state with a user attribute, which is recorded with the study."""
