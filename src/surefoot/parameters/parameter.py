@@ -16,7 +16,10 @@ from surefoot._internal.numbers import ROUNDING, TINY
 from surefoot.parameters.decimal_grid import value_on_grid
 from surefoot.types import InvalidInput
 
-TOO_FINE = "expected steps that float64 can tell apart: narrow the range, or pass a float"
+TOO_FINE = (
+    "expected steps that float64 can tell apart between `low` and `high`: narrow the range, or "
+    "declare a float"
+)
 MOST_VALUES = 4096  # apart from one another: each is a coordinate of the model
 
 

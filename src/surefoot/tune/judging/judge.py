@@ -274,7 +274,8 @@ class Judgement:
         """The decision in words."""
         failed = f", {self.failed} failed" if self.failed else ""
         return (
-            f"{self.decision} (proposal {self.number} of {self.proposals}, {self.runs} runs"
+            f"{self.decision} (proposal {self.number} of {self.proposals}, {self.runs} "
+            f"run{'s' * (self.runs != 1)}"
             f"{failed}; the session keeps a false change with probability {self.error:g} at most)"
         )
 
