@@ -5,13 +5,9 @@ from __future__ import annotations
 import itertools
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-import torch
 from pydantic import ConfigDict, Discriminator, Field, Tag, model_validator
-from torch import Size, Tensor
-from torch.distributions import Distribution, constraints
 
 from surefoot._internal.numbers import ROUNDING, SAMPLES
 from surefoot.tune.definition.parameters import (
@@ -31,11 +27,11 @@ from surefoot.tune.definition.section import (
 from surefoot.tune.plain_text import listed, shown
 from surefoot.types import InvalidInput
 
+# Modules that load torch are imported where they are used: most study files have no environment.
 if TYPE_CHECKING:
     from torch.distributions import Distribution
 
     from surefoot.integrations.optuna import StudyEnvironment
-
 
 PRINTED = 1e-5  # relative error of a number that was printed with six digits
 
@@ -305,7 +301,7 @@ class EnvironmentSection(Section):
         """
         from surefoot.integrations.optuna import StudyEnvironment
         from surefoot.spaces import ContinuousEnvironment, FiniteEnvironment
-        from surefoot.tune.definition.environment import ProductDistribution
+        from surefoot.tune.definition.product_distribution import ProductDistribution
 
         variables, discrete = self.variables, self._discrete
         if not discrete:
@@ -332,30 +328,3 @@ class EnvironmentSection(Section):
     @property
     def _discrete(self) -> dict[str, DiscreteVariable]:
         return {n: one for n, one in self.variables.items() if isinstance(one, DiscreteVariable)}
-
-
-class ProductDistribution(Distribution):
-    """Independent variables, each a distribution with batch shape (1,)."""
-
-    def __init__(self, factors: Sequence[Distribution]) -> None:
-        super().__init__(Size([len(factors)]), validate_args=False)
-        self.factors = list(factors)
-
-    @constraints.dependent_property(is_discrete=False, event_dim=0)
-    def support(self) -> constraints.Constraint:
-        """The real line: whoever uses it knows the bounds."""
-        return constraints.real
-
-    def sample(self, sample_shape: Size | Sequence[int] = ()) -> Tensor:
-        """Values (..., dz)."""
-        return torch.cat([factor.sample(Size(sample_shape)) for factor in self.factors], -1)
-
-    def log_prob(self, value: Tensor) -> Tensor:
-        """Log densities (..., dz) of values (..., dz)."""
-        columns = zip(self.factors, value.split(1, -1), strict=True)
-        return torch.cat([factor.log_prob(column) for factor, column in columns], -1)
-
-    def icdf(self, value: Tensor) -> Tensor:
-        """Quantiles (..., dz) at levels (..., dz)."""
-        columns = zip(self.factors, value.split(1, -1), strict=True)
-        return torch.cat([factor.icdf(column) for factor, column in columns], -1)

@@ -170,22 +170,23 @@ def _advice(
     open_ = [one.more_pairs or 0 for one in result.each.values() if one.ahead is None]
     number = max(open_, default=0)
     more = f"about {number} more pair{'s' * (number != 1)}" if all(open_) else "more pairs"
+    broken = result.broken_by("B")
+    beside = f", and it breaks {limits_text(broken)}" if broken else ""
     if functional := state.study_file.functional:
+        head = "Do not use it: by" if broken else "By"
         return (
-            f"By typical runs it is {result.standing} {pairs}, at 95 % confidence{size}; "
-            f"its {functional}, which is what was searched for, is predicted only.{failed}"
+            f"{head} typical runs it is {result.standing}{beside} {pairs}, at 95 % confidence"
+            f"{size}; its {functional}, which is what was searched for, is predicted only.{failed}"
         )
     if result.further:
-        broken = result.broken_by("B")
-        beside = f", and it breaks {limits_text(broken)}" if broken else ""
         head = "Do not use it" if broken else _HEADS.get(frozenset(result.leaders), "Undecided")
         advice = f"{head}: it is {result.standing}{beside}, {pairs}, at 95 % confidence."
         return f"{advice}{f' Measure {more}, `surefoot compare {word}`.' if open_ else ''}{failed}"
     if result.broken:
-        broken_limits = limits_text(result.broken)
+        limits = limits_text(result.broken)
         if result.ahead == "B":
-            return f"Do not use it: its values are better {pairs}, but it breaks {broken_limits}."
-        return f"The defaults have better values {pairs}, but they break {broken_limits}."
+            return f"Do not use it: its values are better {pairs}, but it breaks {limits}."
+        return f"The defaults have better values {pairs}, but they break {limits}."
     if result.ahead == "B":
         return f"Use it: it is better than the defaults {pairs}, at 95 % confidence{size}.{failed}"
     if result.ahead == "A":
