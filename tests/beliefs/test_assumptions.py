@@ -159,7 +159,7 @@ def test_a_moment_of_a_lower_order_is_one_of_the_rewards_about_their_mean() -> N
     assert found.within > assumed(deviation=0.3).belief().certificate(design=LINE[3]).within
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_lengthscales_that_the_measurements_contradict_are_left_out() -> None:
     """No function of norm 4 about 50 with the longest one is like the sine."""
     known = {**NOISE["noise"], "lengthscale": [0.3, 300.0], "number": 2400}

@@ -120,7 +120,7 @@ def test_a_run_is_saved_before_its_estimate(name: str, tmp_path: Any) -> None:
     assert torch.equal(loaded.ask().point, optimizer.ask().point)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_further_objectives_are_seen_as_if_told_at_once() -> None:
     """They are fitted in turns, which a look does not depend on, nor a run on the look."""
     g = torch.Generator().manual_seed(1)

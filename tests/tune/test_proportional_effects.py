@@ -13,13 +13,12 @@ from surefoot.tune.study.opened_study import open_study
 from surefoot.tune.workers.worker_loop import tune
 
 
-@pytest.mark.daily(1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("factor", "amount", "warns"),
     [(0.6, 0.0, True), (1.0, 60.0, False), (1.0, 0.0, False)],
     ids=["factor", "amount", "none"],
 )
-@pytest.mark.slow
 def test_a_worker_that_is_slower_by_a_factor_is_told_from_one_by_an_amount(
     write_study, factor, amount, warns
 ):

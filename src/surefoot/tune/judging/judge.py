@@ -192,7 +192,7 @@ class Session:
         """
         begun = len(self.decisions) + bool(self.proposal)
         if proposal != self.proposal and begun >= self.rules.proposals:
-            going = f", of which `{self.proposal}` is undecided" if self.proposal else ""
+            going = f", of which {shown(self.proposal)} is undecided" if self.proposal else ""
             raise InvalidInput(
                 f"{self.file}: had all its {self.rules.proposals} proposals{going}, for which its "
                 "error is stated; begin another session"
