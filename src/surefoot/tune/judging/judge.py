@@ -192,10 +192,10 @@ class Session:
         """
         begun = len(self.decisions) + bool(self.proposal)
         if proposal != self.proposal and begun >= self.rules.proposals:
-            going = f", of which {shown(self.proposal)} is undecided" if self.proposal else ""
+            undecided = f"{shown(self.proposal)} is undecided: go on with it, or "
             raise InvalidInput(
-                f"{self.file}: had all its {self.rules.proposals} proposals{going}, for which its "
-                "error is stated; begin another session"
+                f"{self.file}: had all its {self.rules.proposals} proposals, for which its error "
+                f"is stated; {undecided if self.proposal else ''}begin another session"
             )
 
     def propose(self, proposal: str) -> None:
