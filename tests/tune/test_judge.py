@@ -240,7 +240,7 @@ def test_an_abandoned_proposal_is_spent(tmp_path):
         session.propose(name)
     assert session.decisions == [DISCARD, DISCARD]
     before = session.file.read_bytes()
-    with pytest.raises(InvalidInput, match="had all its 3 proposals, .* 'c' is undecided: go on"):
+    with pytest.raises(InvalidInput, match=r"had all its 3 proposals, .* 'c' is undecided: go on"):
         session.propose("d")
     assert session.file.read_bytes() == before
     session.propose("c")  # goes on
