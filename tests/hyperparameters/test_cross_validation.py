@@ -153,15 +153,16 @@ def test_repeated_points_where_most_rewards_are_outliers_are_a_cluster() -> None
     assert twice.clustered.tolist() == [*CLUSTER, *(100 + one for one in CLUSTER)]
 
 
+@pytest.mark.slow
 def test_outliers_at_random_are_hardly_ever_a_cluster() -> None:
-    # Its level is 1e-4, so that 0.06 of 600 are expected; more than 3 have a probability of 5e-7.
+    # Its level is 1e-4, so that 0.3 of 3,000 are expected; more than 5 have a probability of 8e-7.
     generator = torch.Generator().manual_seed(0)
     found = 0
     for number in (3, 5, 8, 13, 20, 30):
-        for _ in range(100):
+        for _ in range(500):
             outliers = torch.randperm(100, generator=generator)[:number].tolist()
             found += len(on_a_grid(outliers).clustered) > 0
-    assert found <= 3
+    assert found <= 5
 
 
 def unpredictable(**settings: object) -> sf.Optimizer:

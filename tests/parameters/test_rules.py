@@ -219,11 +219,12 @@ def test_a_thin_region_of_continuous_parameters_is_found():
         Space(many, [f"{total} <= 299", f"{total} >= 300"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["a // 2 <= b", "7 // b <= a", "a // 2 <= 3"])
 def test_whole_quotients_are_searched(rule: str) -> None:
     space = Space({"a": Float(0.0, 10.0), "b": Float(1.0, 10.0)}, [rule])
     optimizer = sf.algorithms.robust_ucb(space, seed=0)
-    for _ in range(10):
+    for _ in range(14):
         query = optimizer.ask()
         assert eval(rule, {}, query.params)
         optimizer.tell(query, query.params["a"] - query.params["b"])

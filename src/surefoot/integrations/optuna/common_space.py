@@ -52,8 +52,9 @@ def inferred_conditions(
                     if parent in group
                 }
                 for name in left:
-                    follows = all(parent in group for group in groups if name in group)
-                    if follows and not conditions[name]:
+                    if not conditions[name] and all(
+                        parent in group for group in groups if name in group
+                    ):
                         conditions[name] = _condition(parent, distribution, values, name)
         explained = {name: text for name, text in conditions.items() if text}
         if not explained:

@@ -43,6 +43,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -126,6 +127,7 @@ def paired_test(
     return PairedTest(sign, probability, *_invert(d, shares, threshold))
 
 
+@cache
 def sign_test(above: int, below: int, confidence: float = CONFIDENT) -> int:
     """Decision of the test about differences of one size: 1 or -1, 0 if it is open.
 
