@@ -388,7 +388,8 @@ P99 = '[constraints]\np99 = { max = 20, unit = "ms" }'
 def test_a_told_unit_is_converted_to_that_of_the_study(write, value, sem, p99):
     study = open_ask_tell(write(study=UNITS, more=P99))
     (asked,) = study.ask()
-    assert study.tell(asked.id, value, sem=sem, values={"p99": p99}).value == 12.5
+    told = study.tell(asked.id, value, sem=sem, values={"p99": p99})
+    assert (told.value, told.line) == (12.5, "trial 0 has the value 12.5 ms (1 of 8 rounds)")
     (trial,) = study.opened.state().trials
     assert {"p99": 18.0} in trial.user_attrs.values()
 

@@ -37,6 +37,8 @@ def written(tmp_path: Path, command: str) -> StudyFile:
         ("a, b,c", "categorical", {"choices": ["a", "b", "c"], "ordered": False}, ""),
         ("1,2,4", "categorical", {"choices": [1, 2, 4], "ordered": True}, ""),
         ("4,1", "categorical", {"choices": [4, 1], "ordered": False}, ""),
+        ("'a','b c, d', e'f", "categorical", {"choices": ["a", "b c, d", "e'f"]}, ""),
+        ('"a", "it\'s"', "categorical", {"choices": ["a", "it's"]}, ""),
     ],
 )
 def test_a_range_or_choices_become_a_parameter(tmp_path, described, type_, keys, suffix):
@@ -53,8 +55,10 @@ def test_a_range_or_choices_become_a_parameter(tmp_path, described, type_, keys,
     ("command", "message"),
     [
         ("bench", "without a parameter, expected {name:1..16}"),
-        ("", "without a parameter"),
-        ("bench {a}", "without a parameter"),
+        ("", "got an empty command"),
+        ("bench {a}", "{a}: has no range, expected {name:1..16}"),
+        ("bench {a", "write {{ and }} for plain braces"),
+        ("bench {a:1..3} {b", "write {{ and }} for plain braces"),
         ("bench {a:1..2} {b}", "{b}: has no range"),
         ("bench {a:1}", "a: got '1', expected {name"),
         ("bench {a:b,}", "a: got 'b,', expected {name"),

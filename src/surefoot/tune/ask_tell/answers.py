@@ -66,6 +66,7 @@ class Told:
         failure: Why there is none; empty for a measurement.
         finished: Rounds of the study that are measured.
         rounds: Rounds of the study.
+        units: Units of the study.
     """
 
     id: int
@@ -74,17 +75,20 @@ class Told:
     failure: str
     finished: int
     rounds: int
+    units: Units
 
     @classmethod
-    def of(cls, trial: FrozenTrial, finished: int, rounds: int) -> Self:
+    def of(cls, trial: FrozenTrial, finished: int, rounds: int, units: Units) -> Self:
         """The outcome of a finished trial."""
         reason = failure_reason(trial)
-        return cls(asked_id(trial), trial.number, trial.value, reason, finished, rounds)
+        return cls(asked_id(trial), trial.number, trial.value, reason, finished, rounds, units)
 
     @property
     def outcome(self) -> str:
         """The value or the failure, in words."""
-        return f"the value {self.value:g}" if self.value is not None else f"failed: {self.failure}"
+        if self.value is None:
+            return f"failed: {self.failure}"
+        return f"the value {self.units.of_value(f'{self.value:g}')}"
 
     @property
     def line(self) -> str:

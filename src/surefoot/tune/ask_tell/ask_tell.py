@@ -253,10 +253,10 @@ class AskTell:
         seconds = (datetime.now() - began).total_seconds()
         self.trials.record(trial, replace(result, seconds=seconds))
         state = self.opened.read()
-        return Told.of(state.trials[trial.number], state.finished, self.trials.planned(state))
+        return self._told(state.trials[trial.number], state)
 
     def _told_before(self, trial: FrozenTrial, result: Measurement | Failure) -> Told:
-        before, there = Told.of(trial, *self._progress()), _texts(_recorded(trial))
+        before, there = self._told(trial, self.opened.read()), _texts(_recorded(trial))
         for name, now in _texts(result).items():
             if (had := there.get(name)) != now:
                 if name == _WORKER and had is None:
@@ -284,12 +284,10 @@ class AskTell:
         return _standing_for(trial, self.opened.read().trials)
 
     def _forget(self, ids: Sequence[int], why: str) -> list[Asked]:
-        trials = self.opened.read().trials
-        chosen = [_standing_for(self._trial(trials, id), trials) for id in ids]
+        state = self.opened.read()
+        chosen = [_standing_for(self._trial(state.trials, id), state.trials) for id in ids]
         outcomes = {
-            trial.number: Told.of(trial, *self._progress()).outcome
-            for trial in chosen
-            if is_round(trial)
+            trial.number: self._told(trial, state).outcome for trial in chosen if is_round(trial)
         }
         for trial in chosen:
             id, outcome = asked_id(trial), outcomes.get(trial.number)
@@ -333,9 +331,9 @@ class AskTell:
 
         return self.opened.attempt(doing, locked)
 
-    def _progress(self) -> tuple[int, int]:
-        state = self.opened.read()
-        return state.finished, self.trials.planned(state)
+    def _told(self, trial: FrozenTrial, state: StudyState) -> Told:
+        planned = self.trials.planned(state)
+        return Told.of(trial, state.finished, planned, self.study_file.units)
 
     def _nothing_left(self) -> str:
         status, name = self.status(), self.study_file.as_word

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import shlex
@@ -58,8 +59,6 @@ def new_study(command: str, maximize: bool = False) -> tuple[str, str]:
             raise InvalidInput(f"{name}: has two ranges, expected one, and {{{name}}} elsewhere")
         if described:
             found[name] = _described(name, described)
-    if not found:
-        raise InvalidInput(f"got {shown(command)} without a parameter, expected {_FORMS}")
 
     def without_range(match: re.Match[str]) -> str:
         if match[1] not in found:
@@ -67,7 +66,9 @@ def new_study(command: str, maximize: bool = False) -> tuple[str, str]:
         return f"{{{match[1]}}}{found[match[1]].suffix}"
 
     line = _PLACEHOLDER.sub(without_range, command)
-    CommandTemplate.parse(line)  # refuses what has no words
+    CommandTemplate.parse(line)  # refuses what has no words, or an open brace
+    if not found:
+        raise InvalidInput(f"got {shown(command)} without a parameter, expected {_FORMS}")
     study = _name_of(shlex.split(line))
     direction = "maximize" if maximize else "minimize"
     other = "smaller" if maximize else "larger"
@@ -118,7 +119,10 @@ def _described(name: str, text: str) -> _Described:
     low, dots, high = text.partition("..")
     if dots:
         return _range(name, low.strip(), high.strip())
-    choices = [one.strip() for one in text.split(",")]
+    quote = '"' if '"' in text else "'"
+    choices = [
+        one.strip() for one in next(csv.reader([text], skipinitialspace=True, quotechar=quote))
+    ]
     if len(choices) < 2 or not all(choices):
         raise InvalidInput(f"{name}: got {shown(text)}, expected {_FORMS}")
     numbers = [_number(one) for one in choices]
