@@ -1,6 +1,9 @@
 """The package's description: one version, and every direct dependency is declared."""
 
 import ast
+import importlib
+import inspect
+import pkgutil
 import re
 import sys
 import tomllib
@@ -54,3 +57,15 @@ def test_the_cases_of_each_day_are_spread_over_a_table(request, number, cases):
     for columns in (2, 3):  # of a product of tables, whose cases come column by column
         if cases % columns == 0 and number >= columns:
             assert {index % columns for index in chosen} == set(range(columns))
+
+
+def test_what_a_package_exports_hides_no_module_of_its_own() -> None:
+    """Else `import` and the reference find one or the other, by what came first."""
+    hidden = []
+    for found in pkgutil.walk_packages(surefoot.__path__, "surefoot."):
+        if found.ispkg:
+            package = importlib.import_module(found.name)
+            modules = {one.name for one in pkgutil.iter_modules(package.__path__)}
+            exported = modules & set(getattr(package, "__all__", ()))
+            hidden += [one for one in exported if not inspect.ismodule(getattr(package, one))]
+    assert not hidden

@@ -12,7 +12,7 @@ from reference import self_normalised as reference
 from support.optimizers import optimizer_of
 from surefoot.regression.observations import Pull
 from surefoot.widths import self_normalised
-from surefoot.widths.self_normalised import exponents
+from surefoot.widths.least_squares import exponents
 
 SCALE, NORM, DELTA, VARIANCE = 0.06, 2.0, 0.1, 0.5
 GRID = np.linspace(0.0, 1.0, 15)[:, None]

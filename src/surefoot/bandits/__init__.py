@@ -1,5 +1,5 @@
 """Contextual decisions at rate."""
 
-from surefoot.bandits.contextual import Contextual, Decision, contextual
+from surefoot.bandits.decisions import Contextual, Decision, contextual
 
 __all__ = ["Contextual", "Decision", "contextual"]

@@ -20,8 +20,8 @@ from surefoot.regression.observations import Pull
 from surefoot.regression.posterior import Posterior, Predictive
 from surefoot.regression.sample import Sample
 from surefoot.regression.uncertainty import CERTAIN_HYPERPARAMETERS, Uncertainty
+from surefoot.widths.least_squares import self_normalised
 from surefoot.widths.progress import Progress
-from surefoot.widths.self_normalised import self_normalised
 
 PriorDraw = Callable[[torch.Generator], Path]
 

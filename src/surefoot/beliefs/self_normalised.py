@@ -17,8 +17,8 @@ from surefoot.regression.embedding import Embedding
 from surefoot.regression.products import AT_ONCE
 from surefoot.regression.sample import Sample
 from surefoot.regression.units import RewardUnits
+from surefoot.widths.least_squares import self_normalised
 from surefoot.widths.progress import Progress
-from surefoot.widths.self_normalised import self_normalised
 
 _SETTLED = 0.99  # of the spread of the noise, that another pass leaves
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import pkgutil
 from collections.abc import Callable, Iterable
 from importlib import import_module
 from pathlib import Path
@@ -151,8 +152,7 @@ class Decoder:
         """Set what was saved of an object that is there, and leave the rest as it is."""
         for f in _saved_fields(target):
             saved, present = value["fields"][f.name], getattr(target, f.name, None)
-            name = f"{type(present).__module__}:{type(present).__qualname__}"
-            here = isinstance(saved, dict) and saved.get("type") == name
+            here = isinstance(saved, dict) and saved.get("type") == type_name(present)
             if here and len(_saved_fields(present)) < len(dataclasses.fields(present)):  # type: ignore[arg-type]
                 self.fill(present, saved)
             elif saved != OUTSIDE:
@@ -187,7 +187,7 @@ def from_tensor(content: Tensor) -> Any:
 
     try:
         tensors = load(bytes(content.cpu().tolist()))
-        header = json.loads(bytes(tensors.pop(_HEADER).tolist()))
+        header = _parsed(bytes(tensors.pop(_HEADER).tolist()))
         if header["format"] == FORMAT:
             return Decoder(tensors, torch.device("cpu")).decode(header["value"])
     except (AttributeError, LookupError, SafetensorError, TypeError, ValueError) as error:
@@ -236,7 +236,7 @@ def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         raise InvalidInput(
             f"{path} is damaged, its content has another checksum: load a copy of it, if any."
         )
-    values = json.loads(header)
+    values = _parsed(header)
     if values["format"] != FORMAT:
         raise InvalidInput(
             f"{path} has format {values['format']}, expected {FORMAT}: "
@@ -255,8 +255,8 @@ def _checksum(header: str, tensors: dict[str, Tensor]) -> str:
 
 
 def type_name(value: object) -> str:
-    """The class of an object as files name it."""
-    return f"{type(value).__module__}:{type(value).__qualname__}"
+    """The class of an object as files name it: by its package, within which it may move."""
+    return f"{_package(type(value).__module__)}:{type(value).__qualname__}"
 
 
 def _saved_fields(value: Any) -> list[dataclasses.Field[Any]]:
@@ -264,19 +264,35 @@ def _saved_fields(value: Any) -> list[dataclasses.Field[Any]]:
 
 
 def _is_allowed(name: str) -> bool:
-    module = name.partition(":")[0]
-    return any(module == p or module.startswith(f"{p}.") for p in _PACKAGES)
+    return _package(name.partition(":")[0]) in _PACKAGES
+
+
+def _package(module: str) -> str:
+    """The package of surefoot that a module is in."""
+    return ".".join(module.split(".")[:2])
+
+
+def _parsed(header: str | bytes) -> dict[str, Any]:
+    """The JSON of a file; one written before 29 November 2026 has modules beside the packages."""
+
+    def by_package(value: dict[str, Any]) -> dict[str, Any]:
+        if isinstance(name := value.get("type"), str):
+            module, colon, qualified = name.partition(":")
+            value["type"] = f"{_package(module)}{colon}{qualified}"
+        return value
+
+    found: dict[str, Any] = json.loads(header, object_hook=by_package)
+    return found
 
 
 def _class(name: str) -> type:
     """The dataclass of a name in a file; nothing else is ever made."""
-    module, _, qualified = name.partition(":")
+    package, _, qualified = name.partition(":")
     if not _is_allowed(name) or not qualified.isidentifier():
         raise InvalidInput(f"the file names {name!r}, which is no type that it may hold.")
-    try:
+    inside = pkgutil.iter_modules(getattr(import_module(package), "__path__", ()), f"{package}.")
+    for module in (package, *(one.name for one in inside)):
         found = getattr(import_module(module), qualified, None)
-    except ImportError:
-        found = None
-    if not isinstance(found, type) or not dataclasses.is_dataclass(found):
-        raise InvalidInput(f"the file names {name!r}, which this version of surefoot lacks.")
-    return found
+        if isinstance(found, type) and dataclasses.is_dataclass(found):
+            return found
+    raise InvalidInput(f"the file names {name!r}, which this version of surefoot lacks.")

@@ -3,12 +3,12 @@
 from surefoot.spaces.arcs import Arc
 from surefoot.spaces.arms import Arms
 from surefoot.spaces.box import Box, Space
+from surefoot.spaces.densities import truncated_normal
 from surefoot.spaces.environments import ContinuousEnvironment, Environment, FiniteEnvironment
 from surefoot.spaces.fidelity import Fidelity
 from surefoot.spaces.joint import Joint
 from surefoot.spaces.locations import Location
 from surefoot.spaces.storage import InFile, InMemory, Sharded, Storage
-from surefoot.spaces.truncated_normal import truncated_normal
 
 __all__ = [
     "Arc",

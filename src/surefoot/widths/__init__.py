@@ -20,9 +20,9 @@ from surefoot.widths.heavy_tailed import (
     adaptive_nystrom,
     truncated,
 )
+from surefoot.widths.least_squares import self_normalised
 from surefoot.widths.mixture import analytic_mixture, dual_mixture, sketch_determinant
 from surefoot.widths.progress import Progress, Width
-from surefoot.widths.self_normalised import self_normalised
 
 __all__ = [
     "Progress",
