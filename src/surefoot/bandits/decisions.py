@@ -250,10 +250,6 @@ class Contextual:
         self._close(decision)
         self._geometry.withdraw(decision.feature)
 
-    def number_of(self, options: ArrayLike) -> int:
-        """How many options there are to choose from, of those that `decide` takes."""
-        return self._actions or len(_numbers("options", options))
-
     def _close(self, decision: Decision) -> None:
         """Note that a decision's reward is not to come any more; refuse one that is not open."""
         if not isinstance(decision, Decision):
