@@ -97,7 +97,7 @@ RUNS: dict[str, Callable[..., sf.Optimizer]] = {
     "default, observed": partial(DEFAULT, joint(observed=True), risk=sf.Mean()),
     "default, a limit": partial(DEFAULT, box(), outcomes={"load": sf.Constraint(maximum=1.2)}),
     "default, safe": partial(
-        DEFAULT, box(), outcomes={"load": sf.Constraint(maximum=1.2, safe=True)}
+        default_on, box(), outcomes={"load": sf.Constraint(maximum=1.2, safe=True)}
     ),
     "default, two objectives": partial(
         DEFAULT, box(), outcomes={"cost": sf.Objective(maximise=False)}

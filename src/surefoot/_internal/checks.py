@@ -333,7 +333,10 @@ def _no_number(value: Any) -> str:
     if isinstance(value, np.ma.MaskedArray):
         return "masked" if np.ma.is_masked(value) else _no_number(value.data)
     if isinstance(value, np.ndarray):
-        return str(value.dtype) if value.dtype.kind not in "iufO" else ""
+        kind = value.dtype.kind
+        return (
+            _no_number(value.tolist()) if kind == "O" else "" if kind in "iuf" else str(value.dtype)
+        )
     if isinstance(value, _NO_NUMBERS):
         return type(value).__name__
     if not isinstance(value, list | tuple):
@@ -350,8 +353,8 @@ def is_frame(value: Any) -> bool:
 
 def tensor(name: str, value: object, device: torch.device | str = "cpu") -> Tensor:
     """Convert to a finite float64 tensor of any shape, a copy."""
-    if hasattr(value, "to_numpy"):  # of a data frame or one of its columns, read only
-        value = np.array(value.to_numpy())
+    if hasattr(value, "to_numpy"):  # of a data frame or one of its columns
+        value = value.to_numpy()
     if wrong := _no_number(value):
         is_what = "has values" if hasattr(value, "__getitem__") else f"is {shown(value)},"
         raise InvalidInput(f"`{name}` {is_what} of type {wrong}, expected real numbers.")
@@ -360,6 +363,8 @@ def tensor(name: str, value: object, device: torch.device | str = "cpu") -> Tens
     try:
         if isinstance(value, list | tuple) and any(isinstance(row, torch.Tensor) for row in value):
             value = torch.stack([torch.as_tensor(row) for row in value])
+        if isinstance(value, np.ndarray):  # which may be reversed, read only, of another byte order
+            value = np.require(value, np.float64, ["C", "W"])
         converted = torch.as_tensor(value, dtype=torch.float64, device=device)
     except (TypeError, ValueError, RuntimeError, OverflowError) as error:
         raise InvalidInput(

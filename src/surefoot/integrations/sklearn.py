@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from numbers import Real
 from typing import Any
 
@@ -142,7 +143,7 @@ class RobustSearchCV(BaseSearchCV):
                 f"of `cv_results_`; the first: {str(failed[0]).strip().splitlines()[-1]}",
                 FitFailedWarning,
             )
-        self._choose(optimizer, torch.stack(points))
+        self._predict(optimizer, torch.stack(points))
 
     def _fail(self, optimizer: Optimizer, query: Query) -> None:
         """Tell that every fold has failed, whose score may be given."""
@@ -151,18 +152,11 @@ class RobustSearchCV(BaseSearchCV):
         else:
             optimizer.forget(query)
 
-    def _choose(self, optimizer: Optimizer, candidates: torch.Tensor) -> None:  # (n, d)
-        """Keep the candidate with the best posterior mean, with its prediction."""
-        self._chosen = None
-        self.predicted_score_ = float("nan")
-        self.predicted_interval_ = (float("nan"), float("nan"))
-        try:
-            belief = optimizer.belief()
-        except NotReady:  # no candidate has a score
-            return
-        mean, lower, upper = (one.tolist() for one in belief.predict(candidates))
-        self._chosen = best = int(np.argmax(mean))
-        self.predicted_score_, self.predicted_interval_ = mean[best], (lower[best], upper[best])
+    def _predict(self, optimizer: Optimizer, candidates: torch.Tensor) -> None:  # (n, d)
+        """Keep what the model predicts of the candidates, if any has a score."""
+        self._predicted = np.full((3, len(candidates)), math.nan)
+        with suppress(NotReady):
+            self._predicted = torch.stack(optimizer.belief().predict(candidates)).numpy()
 
     def _scores(self, results: Mapping[str, Any]) -> np.ndarray:
         """Scores (n, k) of the candidates on the folds."""
@@ -178,9 +172,13 @@ class RobustSearchCV(BaseSearchCV):
 
     # scikit-learn calls it on the instance; of its own ranking only the callable is left.
     def _select_best_index(self, refit: Any, refit_metric: str, results: dict[str, Any]) -> int:
-        if callable(refit) or self._chosen is None:
-            return BaseSearchCV._select_best_index(refit, refit_metric, results)
-        return self._chosen
+        mean, lower, upper = self._predicted.tolist()
+        if callable(refit) or math.isnan(mean[0]):
+            best = BaseSearchCV._select_best_index(refit, refit_metric, results)
+        else:
+            best = int(np.argmax(mean))
+        self.predicted_score_, self.predicted_interval_ = mean[best], (lower[best], upper[best])
+        return best
 
 
 def _recommended(optimizer: Optimizer) -> Mapping[str, Any] | None:

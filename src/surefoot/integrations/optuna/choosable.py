@@ -3,19 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from torch import Tensor
 
 from surefoot._internal import checks
-from surefoot._internal.numbers import ROUNDING
-from surefoot.integrations.optuna.common_space import Ranges
+from surefoot.integrations.optuna.common_space import Ranges, nearest_in
 from surefoot.integrations.optuna.search_space import distributions
 from surefoot.parameters.encoded_parameters import EncodedNumber
 from surefoot.parameters.encoding import Encoding
 from surefoot.spaces import Box
 from surefoot.types import InvalidInput
+
+
+@dataclass(frozen=True)
+class Part:
+    """The part of a search space that can be chosen.
+
+    Args:
+        box: The part of the encoded space.
+        given: Values by parameter name that are known before the choice.
+        ranges: Distributions by parameter name, of which the values are to be.
+    """
+
+    box: Box
+    given: Mapping[str, Any]
+    ranges: Ranges
+
+    def values(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """A configuration with the given values, and others in their ranges."""
+        return {
+            name: self.given[name] if name in self.given else nearest_in(self.ranges[name], value)
+            for name, value in params.items()
+        }
 
 
 def choosable(encoding: Encoding, given: Mapping[str, Any], ranges: Ranges) -> Box:
@@ -59,7 +80,7 @@ def _narrowed(encoding: Encoding, ranges: Ranges) -> Box:
             continue
         if column in levels:
             kept = levels[column]
-            kept = kept[(kept >= low - ROUNDING) & (kept <= high + ROUNDING)]
+            kept = kept[[narrow._contains(parameter.decode(one)) for one in kept.unsqueeze(-1)]]
             if not len(kept):
                 continue
             low, high, levels[column] = kept[:1], kept[-1:], kept

@@ -11,7 +11,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from surefoot.integrations.optuna.attributes import ENVIRONMENT
-from surefoot.integrations.optuna.common_space import NO_TRIALS
+from surefoot.integrations.optuna.common_space import NO_TRIALS, CommonSpace, Ranges
 from surefoot.integrations.optuna.search import Search
 from surefoot.integrations.optuna.search_space import distributions, space_of
 from surefoot.integrations.optuna.study_space import StudySpace
@@ -32,12 +32,12 @@ class Branch:
     """Trials of the same parameters.
 
     Args:
-        space: Space of the parameters that vary.
+        common: Space of the parameters that vary, and their ranges now.
         constant: Values of the parameters that do not.
         trials: The trials.
     """
 
-    space: Space
+    common: CommonSpace
     constant: dict[str, Any]
     trials: list[FrozenTrial]
 
@@ -84,10 +84,9 @@ def missing_parameters(trials: Sequence[FrozenTrial], space: Space) -> dict[str,
 
 
 def _branch(trials: list[FrozenTrial]) -> Branch:
-    space = NO_TRIALS.after(trials).space
-    first = trials[0].params
-    constant = {name: value for name, value in first.items() if name not in space.parameters}
-    return Branch(space, constant, trials)
+    common, first = NO_TRIALS.after(trials), trials[0].params
+    constant = {name: one for name, one in first.items() if name not in common.space.parameters}
+    return Branch(common, constant, trials)
 
 
 def _has(trial: FrozenTrial, name: str, distribution: BaseDistribution) -> bool:
@@ -136,7 +135,7 @@ class Modelling:
         """Belief of an objective from the trials of a study, and from those of each branch."""
         space = tracker.encoding.space
         try:
-            found = self._belief_of(tracker, trials)
+            found = self._belief_of(tracker, trials, self.space.common(trials).ranges)
         except NotReady as error:
             complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
             raise _no_value(study, complete, space, self._wanted) from error
@@ -145,7 +144,7 @@ class Modelling:
         branches = branches_of(trials, {*found.trials})
         if space.conditions:  # one model is of all branches
             return replace(found, constant=constants_of(branches))
-        if len(branches) == 1 and distributions(branches[0].space) == distributions(space):
+        if len(branches) == 1 and distributions(branches[0].common.space) == distributions(space):
             return replace(found, constant=branches[0].constant)
         return replace(found, branches=lambda: self._branch_models(study, branches, objective))
 
@@ -157,7 +156,9 @@ class Modelling:
         named = "" if self.search.environment is None else f" and its {ENVIRONMENT!r}"
         return f"a finite value{named}"
 
-    def _belief_of(self, tracker: StudyTracker, trials: Sequence[FrozenTrial]) -> StudyBelief:
+    def _belief_of(
+        self, tracker: StudyTracker, trials: Sequence[FrozenTrial], ranges: Ranges
+    ) -> StudyBelief:
         """Belief from the trials of a study, in its units."""
         from surefoot.integrations.optuna.study_belief import StudyBelief
 
@@ -169,6 +170,7 @@ class Modelling:
             found.numbers,
             found.configuration,
             by,
+            ranges,
             self.search.predicted,
             declared=self.search.problem.objectives,
         )
@@ -179,9 +181,10 @@ class Modelling:
         """A model of each branch with all its parameters, from its own trials."""
         models = []
         for branch in branches:
-            if branch.space.parameters:
-                tracker = self.search.tracker(study, branch.space.encoding, 0, [objective])
-                found = self._belief_of(tracker, branch.trials)
+            common = branch.common
+            if common.space.parameters:
+                tracker = self.search.tracker(study, common.space.encoding, 0, [objective])
+                found = self._belief_of(tracker, branch.trials, common.ranges)
                 models.append(replace(found, constant=branch.constant))
         return models
 

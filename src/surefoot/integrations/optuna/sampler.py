@@ -38,9 +38,10 @@ from surefoot.types import InvalidInput, NotReady, Objective
 if TYPE_CHECKING:
     import torch
 
+    from surefoot.integrations.optuna.choosable import Part
     from surefoot.integrations.optuna.environment import StudyEnvironment
     from surefoot.integrations.optuna.study_belief import StudyBelief
-    from surefoot.integrations.optuna.tracker import Part, StudyTracker
+    from surefoot.integrations.optuna.tracker import StudyTracker
     from surefoot.optimizer import Method
 
 _HINTS = {
@@ -344,7 +345,7 @@ class SurefootSampler(BaseSampler):
             tracker, number, known = self._tracker, trial.number, trial.params
             if (
                 tracker is not None
-                and tracker.is_of(study)
+                and tracker.is_of(study, ())
                 and tracker.has_chosen(number, param_name, known)
             ):
                 given, ranges = {**_given(trial), **known}, {param_name: param_distribution}
@@ -420,7 +421,9 @@ class SurefootSampler(BaseSampler):
             with self._undisturbed():
                 tracker, seed, study = self._tracker, self._draw_seed(), trial.study
                 trials = trials_of(study)
-                if tracker is None or not (tracker.is_of(study) and tracker.agrees_with(trials)):
+                if tracker is None or not (
+                    tracker.is_of(study, trials) and tracker.agrees_with(trials)
+                ):
                     tracker = self._up_to_date(study, self._space.common(trials).space, trials)
                 else:  # an enqueued trial was not sampled, so this worker may be out of date
                     tracker.read(trials)

@@ -24,6 +24,8 @@ from surefoot.beliefs import Belief, gains
 from surefoot.beliefs.belief import rows
 from surefoot.beliefs.constraints import goal_of
 from surefoot.beliefs.estimands import Ends, of_measured_sign
+from surefoot.integrations.optuna.choosable import Part, choosable
+from surefoot.integrations.optuna.common_space import Ranges
 from surefoot.integrations.optuna.predicted import VALUE, Environments, Predicted
 from surefoot.integrations.optuna.predictions import (
     OverEnvironment,
@@ -60,6 +62,7 @@ class StudyBelief:
         trials: Numbers of the trials in the model, in the order in which they were read.
         configuration: Function that returns the configuration of a point (d,).
         by: Rule of the recommendation.
+        ranges: Distributions that the objective function has asked for last, by name.
         predicted: Quantity of a configuration that is predicted.
         constant: Values of the parameters that do not vary, by name.
         branches: Function that returns the beliefs of the branches of a conditional search space,
@@ -82,6 +85,7 @@ class StudyBelief:
     trials: list[int]
     configuration: Callable[[Tensor], dict[str, Any]]
     by: By
+    ranges: Ranges
     predicted: Predicted = VALUE
     constant: Mapping[str, Any] = field(default_factory=dict)
     branches: Callable[[], list[StudyBelief]] = list
@@ -386,10 +390,11 @@ class StudyBelief:
         if self._branches:
             return [one for branch in self._branches for one in branch._recommendations(given)]
         state, belief = PolicyState(torch.Generator().manual_seed(0)), self.belief
-        if given:
-            part = self.encoding.part(self.encoding.box, given)
+        now = Part(choosable(self.encoding, {}, self.ranges), given, self.ranges)
+        if given or now.box is not self.encoding.box:
+            part = self.encoding.part(now.box, given)
             belief = replace(belief, space=part_of(belief.space, part))
-        best = self.configuration(recommend(belief, self.by, state).point)
+        best = now.values(self.configuration(recommend(belief, self.by, state).point))
         return [self.assess({**best, **given})]
 
     @with_own_settings

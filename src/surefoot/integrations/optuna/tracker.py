@@ -18,8 +18,8 @@ from torch import Tensor
 from surefoot._internal.numbers import LAST_DIGITS, SAMPLES
 from surefoot._internal.user_warnings import warn
 from surefoot.integrations.optuna.attributes import ENVIRONMENT
-from surefoot.integrations.optuna.choosable import choosable, rounded
-from surefoot.integrations.optuna.common_space import Ranges, nearest_in
+from surefoot.integrations.optuna.choosable import Part, choosable, rounded
+from surefoot.integrations.optuna.common_space import Ranges
 from surefoot.integrations.optuna.environment import StudyEnvironment
 from surefoot.integrations.optuna.objectives import penalty_of
 from surefoot.integrations.optuna.reservation import MOVES, read_reservation
@@ -77,28 +77,6 @@ def alternatives(
 def is_any_of(point: Tensor, points: list[Tensor]) -> bool:
     """Whether a point (d,) is one of several."""
     return any(torch.equal(point, other) for other in points)
-
-
-@dataclass(frozen=True)
-class Part:
-    """The part of a search space that can be chosen.
-
-    Args:
-        box: The part of the encoded space.
-        given: Values by parameter name that are known before the choice.
-        ranges: Distributions by parameter name, of which the values are to be.
-    """
-
-    box: Box
-    given: Mapping[str, Any]
-    ranges: Ranges
-
-    def values(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """A configuration with the given values, and others in their ranges."""
-        return {
-            name: self.given[name] if name in self.given else nearest_in(self.ranges[name], value)
-            for name, value in params.items()
-        }
 
 
 @dataclass(frozen=True)
@@ -187,7 +165,9 @@ class StudyTracker:
         It does not once a trial that it has read was discarded, or where its trials have another
         value by now that stands for a failure.
         """
-        same = self.encoding.space == space and self.is_of(study) and self.agrees_with(trials)
+        same = (
+            self.encoding.space == space and self.is_of(study, trials) and self.agrees_with(trials)
+        )
         return same and repr(penalty_of(trials, self._sign)) == repr(self._penalty)
 
     def agrees_with(self, trials: Sequence[FrozenTrial]) -> bool:
@@ -196,16 +176,16 @@ class StudyTracker:
         known = {number: one[0] for number, one in self._contents.items()} | unread
         return all(trials[number].state == state for number, state in known.items())
 
-    def is_of(self, study: Study) -> bool:
-        """Whether this tracks that study; after unpickling it is recognised by what it has read."""
-        if self._study is None and self.study_name == study.study_name:
-            trials = study.get_trials(deepcopy=False)
-            numbers = range(len(trials))
-            if all(
-                n in numbers and _content(trials[n]) == one for n, one in self._contents.items()
-            ):
-                self._study = weakref.ref(study)
-        return self._study is not None and self._study() is study
+    def is_of(self, study: Study, trials: Sequence[FrozenTrial]) -> bool:
+        """Whether this tracks that study; loaded anew it is recognised by what was read of it."""
+        if self._study is not None and self._study() is study:
+            return True
+        known = self.study_name == study.study_name and len(trials) > max(self._unread, default=-1)
+        if known := known and all(
+            n < len(trials) and _content(trials[n]) == one for n, one in self._contents.items()
+        ):
+            self._study = weakref.ref(study)
+        return known
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_study": None}
