@@ -140,3 +140,45 @@ def test_workers_of_some_rewards_may_be_unknown():
     optimizer.tell_all([[0.1], [0.2], [0.3]], [1.0, 2.0, 3.0], workers=["a", None, 7])
     assert optimizer.history.workers.tolist() == [0, -1, 1]
     assert optimizer.history.times.isnan().all()
+
+
+def square(
+    rewards: np.ndarray, points: np.ndarray, **conditions
+) -> tuple[sf.beliefs.Belief, list[str]]:
+    """Belief of 4 (x - .4)² that is subtracted from the rewards, and the effects that it has."""
+    optimizer = sf.algorithms.robust_ucb(SPACE, effects=[*EFFECT_OF.values()])
+    optimizer.tell_all(points, rewards - 4.0 * (points[:, 0] - 0.4) ** 2, **conditions)
+    belief = optimizer.belief()
+    return belief, list(belief.outcome.effects)
+
+
+EFFECT_OF = {"workers": "worker", "times": "drift"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("offset", [-2.0, 2.0])
+@pytest.mark.parametrize(
+    ("condition", "number"), [("workers", 8), ("workers", 12), ("times", 10), ("times", 16)]
+)
+def test_what_follows_from_a_condition_is_no_skewed_scale_and_no_crowd_of_outliers(
+    condition, number, offset
+):
+    """A part of the rewards is larger or smaller by twenty deviations of the noise."""
+    generator = np.random.default_rng(0)
+    points, noise = generator.random((40, 1)), 0.1 * generator.standard_normal(40)
+    apart = np.arange(40) >= 40 - number
+    if condition == "workers":
+        apart = generator.permutation(apart)
+        told = {"workers": ["b" if one else "a" for one in apart]}
+        level = offset / 2.0
+    else:
+        told, level = {"times": np.arange(40.0)}, offset
+    belief, effects = square(noise + offset * apart, points, **told)
+    assert effects == [EFFECT_OF[condition]]
+    assert belief.outcome.transform.is_affine
+    assert float(belief.weights[apart].median()) > 0.9
+    (_,), (lower,), (upper,) = belief.predict([[0.4]])
+    assert lower <= level <= upper
+    difference, lower, upper = belief.difference([0.4], [0.9])
+    assert lower <= 1.0 <= upper
+    assert float(difference) == pytest.approx(1.0, abs=0.25)

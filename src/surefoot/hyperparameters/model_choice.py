@@ -13,6 +13,7 @@ from surefoot.hyperparameters.evidence import LENGTHSCALE_PRIORS, PRIORS_IN_LOGS
 from surefoot.hyperparameters.laplace import PosteriorMode
 from surefoot.hyperparameters.nuisance_effects import NuisanceEffect, screened
 from surefoot.kernels.families import Family
+from surefoot.regression.regression import OUTLIER_WEIGHT
 
 STRONG_EVIDENCE = 3.0
 """Of one model against another, in nats (Kass and Raftery 1995)."""
@@ -70,18 +71,22 @@ def with_effects(
     """The mode with those effects of conditions that the data support."""
     left = [*effects]
     while left:
-        at = mode.evidence.solved(mode.model, mode.weights)
-        tests = [screened(effect, *at) for effect in left]
-        for index in sorted(range(len(left)), key=lambda index: -tests[index].gain):
-            if tests[index].gain < _SCREENED:
+        equal = torch.ones_like(mode.weights) / mode.weights.reciprocal().mean()
+        looks = [(mode.weights, 1.0), (equal, 0.0)]
+        tests = [
+            (screened(effect, *mode.evidence.solved(mode.model, weights), own), effect, weights)
+            for weights, own in (looks if float(mode.weights.min()) < OUTLIER_WEIGHT else looks[:1])
+            for effect in left
+        ]
+        for test, effect, weights in sorted(tests, key=lambda one: -one[0].gain):
+            if test.gain < _SCREENED:
                 return mode
-            known = replace(mode.evidence, effects=(*mode.evidence.effects, left[index]))
-            logs = torch.cat([mode.model.effects, tests[index].logs])
-            start = replace(mode, evidence=known, model=replace(mode.model, effects=logs))
-            other = ascent.climb(start)
-            if other.bound > mode.bound + left[index].least_gain:
-                mode = other
-                del left[index]
+            known = replace(mode.evidence, effects=(*mode.evidence.effects, effect))
+            logs = torch.cat([mode.model.effects, test.logs])
+            model = replace(mode.model, effects=logs)
+            other = ascent.climb(replace(mode, evidence=known, model=model, weights=weights))
+            if other.bound > mode.bound + effect.least_gain:
+                mode, left = other, [one for one in left if one is not effect]
                 break
         else:
             return mode

@@ -317,7 +317,9 @@ class Screening(NamedTuple):
     logs: Tensor
 
 
-def screened(effect: NuisanceEffect, inverse: Tensor, solved: Tensor) -> Screening:
+def screened(
+    effect: NuisanceEffect, inverse: Tensor, solved: Tensor, own: float = 1.0
+) -> Screening:
     """Score test of an effect, from its derivative at a variance of 0.
 
     Args:
@@ -333,6 +335,7 @@ def screened(effect: NuisanceEffect, inverse: Tensor, solved: Tensor) -> Screeni
     best = Screening(0.0, effect.starts[0])
     for start in effect.starts:
         unit = effect.covariance(start).values
+        unit = unit - (1.0 - own) * torch.diag(unit.diagonal())
         product = projected @ unit
         score = 0.5 * float(solved @ unit @ solved - product.trace())
         information = 0.5 * float((product * product.T).sum())

@@ -103,7 +103,11 @@ class Standardisation:
             gains = foretold(other) > foretold(plain) + STRONG_EVIDENCE
             if gains and _foretells(other, best):
                 best = other
-        return best if best.score >= plain.score + STRONG_EVIDENCE else plain
+        if best is plain:
+            return plain
+        # Workers that differ are a skewed scale, too.
+        known, score = (self._score_with_effects(one) for one in (plain, best))
+        return best if score >= known + STRONG_EVIDENCE else plain
 
     def on_levels(self, plain: Standardised) -> Standardised:
         """Rewards with levels that they are on brought near, if the evidence favours it."""

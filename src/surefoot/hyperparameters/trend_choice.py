@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -37,7 +36,7 @@ def supported(
 
     That is, each of them from the others, and all of them by evidence that is strong. Errors alone
     favour some multiple by chance where the rewards are few; evidence alone, where the functions
-    are hardly related.
+    are hardly related. A multiple that is fitted must be as much better than the function itself.
 
     Args:
         earlier: The earlier posterior mean.
@@ -46,15 +45,17 @@ def supported(
     """
     with torch.no_grad():
         means = earlier(data.points).cpu()
-    slopes = {1.0, _slope(means, data.rewards)} - {0.0}
-    multiples = [replace(earlier, slope=slope) for slope in sorted(slopes)]
-    trends: list[Trend | NoTrend] = [NO_TREND, *multiples]
+    slopes = [1.0, slope] if (slope := _slope(means, data.rewards)) else [1.0]
+    trends: list[Trend | NoTrend] = [NO_TREND, *(replace(earlier, slope=one) for one in slopes)]
     found = [validated(without(trend, data)) for trend in trends]
     known = torch.stack([one.weights for one in found]).amin(0)
     squares = [float((known * one.errors.square()).sum()) for one in found]
-    best = int(np.argmin(squares))
-    gain = found[best].log_evidence - found[0].log_evidence
-    return trends[best] if gain > STRONG_EVIDENCE else NO_TREND
+    best = 0
+    for index, one in enumerate(found):
+        gain = one.log_evidence - found[best].log_evidence
+        if squares[index] < squares[best] and gain > STRONG_EVIDENCE:
+            best = index
+    return trends[best]
 
 
 def without(trend: Trend | NoTrend, data: TrainingData) -> TrainingData:
@@ -66,10 +67,14 @@ def without(trend: Trend | NoTrend, data: TrainingData) -> TrainingData:
 
 
 def _slope(means: Tensor, rewards: Tensor) -> float:
-    """Median slope of rewards (t,) over means (t,), at least 0 (Theil 1950, Sen 1968)."""
+    """Mean of the middle half of the slopes of rewards (t,) over means (t,), at least 0.
+
+    By the median slope alone (Theil 1950, Sen 1968) two rewards would differ from the trend by
+    exactly the same, which few rewards take for a function without noise.
+    """
     first, second = torch.triu_indices(len(means), len(means), 1)
     run, rise = means[second] - means[first], rewards[second] - rewards[first]
     varies = run.abs() > LAST_DIGITS * means.abs().max()
-    if not bool(varies.any()):
-        return 0.0
-    return max(float((rise[varies] / run[varies]).median()), 0.0)
+    slopes = (rise[varies] / run[varies]).sort().values
+    beyond = len(slopes) // 4
+    return max(float(slopes[beyond : len(slopes) - beyond].mean()), 0.0) if len(slopes) else 0.0
