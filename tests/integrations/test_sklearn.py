@@ -149,6 +149,9 @@ def test_the_metric_to_maximise_is_named_by_refit():
         RobustSearchCV(LogisticRegression(), space, refit=False, **given).fit(X, Y)
     chosen = RobustSearchCV(Table(), {"x": Float(0, 1)}, refit=lambda _: 1, n_iter=3, cv=KFold(5))
     assert chosen.fit(X, Y).best_index_ == 1
+    lower, upper = chosen.predicted_interval_
+    assert lower <= chosen.cv_results_["mean_test_score"][1] <= upper
+    assert chosen.predicted_score_ != pytest.approx(max(chosen.cv_results_["mean_test_score"]))
 
 
 @pytest.mark.parametrize(

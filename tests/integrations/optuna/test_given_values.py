@@ -130,6 +130,39 @@ def test_a_range_that_was_changed_is_searched(wider):
 
 
 @pytest.mark.parametrize(
+    ("first", "now", "best"),
+    [
+        (FloatDistribution(0, 4), FloatDistribution(0, 4, step=0.5), 1.5),
+        (FloatDistribution(0, 4), FloatDistribution(2, 4), 2.0),
+        (FloatDistribution(0, 4, step=0.5), FloatDistribution(2, 4, step=0.5), 2.0),
+        (IntDistribution(0, 4), IntDistribution(0, 4, step=2), 2),
+        (IntDistribution(0, 9, step=3), IntDistribution(2, 10, step=4), 2),
+        (FloatDistribution(0, 1), FloatDistribution(0, 4), 1.4),
+    ],
+)
+@pytest.mark.parametrize("branches", [False, True])
+def test_the_recommendation_is_within_the_ranges_of_now(first, now, best, branches):
+    study = optuna.create_study(sampler=SurefootSampler(seed=0))
+    for index in range(16):
+        x = first.low + (first.high - first.low) * (index % 8) / 7
+        earlier = {"x": (first, nearest_in(first, type(first.low)(x)))}
+        later = {"x": (now, nearest_in(now, type(now.low)(best)))}
+        known = later if index > 13 else earlier
+        other = {"y": (FloatDistribution(0, 1), index / 16)} if branches and index % 2 else {}
+        params = {name: one for name, (_, one) in (known | other).items()}
+        study.add_trial(
+            create_trial(
+                value=(params["x"] - 1.4) ** 2 + params.get("y", 0.0),
+                params=params,
+                distributions={name: one for name, (one, _) in (known | other).items()},
+            )
+        )
+    found = study.sampler.belief(study).recommend().params["x"]
+    assert now._contains(found)
+    assert found == pytest.approx(best, abs=0.1)
+
+
+@pytest.mark.parametrize(
     ("first", "second", "widest"),
     [
         (FloatDistribution(0, 1), FloatDistribution(-1, 2), FloatDistribution(-1, 2)),

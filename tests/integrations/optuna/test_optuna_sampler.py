@@ -513,3 +513,36 @@ def test_a_study_whose_trials_have_nothing_in_common_is_said_to_be_sampled_at_ra
         UserWarning, match=r"no varying parameter in common \(x: Float.*`search_space`"
     ):
         study.optimize(lambda trial: trial.suggest_float("x", 0.0, 10.0), n_trials=3)
+
+
+@pytest.mark.slow
+def test_a_study_that_is_loaded_again_goes_on(tmp_path):
+    """With the sampler that it had, which knows it by what it has read of it."""
+    space = {"x": FloatDistribution(0.0, 1.0), "y": FloatDistribution(0.0, 1.0)}
+    found = []
+    for again in ((), (2, 5, 9, 10)):
+        storage = f"sqlite:///{tmp_path}/{len(again)}.db"
+        sampler = SurefootSampler(seed=3, search_space=space)
+        study = optuna.create_study(study_name="s", storage=storage, sampler=sampler)
+        for number in range(12):
+            if number in again:
+                sampler.belief(study)
+                study = optuna.load_study(study_name="s", storage=storage, sampler=sampler)
+            trial = study.ask(space)
+            study.tell(trial, (trial.params["x"] - 0.3) ** 2 + (trial.params["y"] - 0.6) ** 2)
+        found.append([list(one.params.values()) for one in study.trials])
+    np.testing.assert_allclose(*found, atol=1e-9)
+
+
+def test_another_study_of_the_same_name_is_another(tmp_path):
+    space = {"x": FloatDistribution(0.0, 1.0)}
+    sampler, values = SurefootSampler(seed=3, search_space=space), []
+    for name in "ab":
+        storage = f"sqlite:///{tmp_path}/{name}.db"
+        study = optuna.create_study(study_name="s", storage=storage, sampler=sampler)
+        for _ in range(3):
+            trial = study.ask(space)
+            study.tell(trial, trial.params["x"] + 10.0 * (name == "b"))
+        values.append(sorted(sampler.belief(study).values.tolist()))
+    assert all(value < 1.0 for value in values[0])
+    assert all(value >= 10.0 for value in values[1])
