@@ -120,7 +120,7 @@ def replay(log: Iterable[tuple[ArrayLike, int, float]], bandit: _Learner) -> Rep
 def _number_of(bandit: _Learner, options: ArrayLike) -> float:
     """How many options there are, infinite where only another learner knows."""
     if isinstance(bandit, Contextual):
-        return bandit.number_of(options)
+        return len(bandit.mean(options))
     shape = np.shape(options)
     return shape[0] if len(shape) == 2 else math.inf
 

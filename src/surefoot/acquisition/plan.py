@@ -62,8 +62,7 @@ class Plan:
     def design(self, space: Arms | Box | Joint, generator: torch.Generator) -> list[Location]:
         """Locations of the initial design."""
         if not self.levels:
-            spread = space.spread(self.initial, generator)
-            return self._guessed(spread, space, generator)
+            return self._guessed(space.spread(self.initial, generator), space, generator)
         values = space.environment.examples(0, generator)
         if not isinstance(space, Joint) or len(values) != len(self.levels):
             raise InvalidInput(

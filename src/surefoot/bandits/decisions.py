@@ -150,8 +150,7 @@ class Contextual:
     @one_at_a_time
     def probabilities(self, options: ArrayLike) -> Floats:
         """Probability (k,) with which each option would be chosen now; draws are of their own."""
-        rows = self._rows(options)
-        return self._floored(self._shares(rows, np.random.default_rng(0)))
+        return self._floored(self._shares(self._rows(options), np.random.default_rng(0)))
 
     @one_at_a_time
     def decide(self, options: ArrayLike) -> Decision:

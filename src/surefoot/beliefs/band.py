@@ -180,8 +180,7 @@ class Band:
         """The band whose deviation is conditioned on pulls without rewards."""
         if not pulls:
             return self
-        updated = self.posterior.updated(pulls)
-        return replace(self, posterior=updated, pulls=(*self.pulls, *pulls))
+        return replace(self, posterior=self.posterior.updated(pulls), pulls=(*self.pulls, *pulls))
 
 
 @dataclass(frozen=True, eq=False)

@@ -280,8 +280,7 @@ class Candidates:
         design = self.space.design
         if not isinstance(design, Arms):
             return False
-        inputs = self.space.inputs(design.points, self.z)
-        return self.belief.band.predictive.tabulates(inputs)
+        return self.belief.band.predictive.tabulates(self.space.inputs(design.points, self.z))
 
     def ends(self, points: Tensor) -> BandEnds:
         """Mean, lower and upper bound (n,) at model inputs (n, d), failures aside."""

@@ -93,8 +93,7 @@ class Residuals:
         transformed = stretch * (transform(rewards) - mean)
         offsets = stretch * (rewards - transform.inverse(mean))
         slope = float(transform.log_slope(rewards).mean())
-        is_additive = _log_density(offsets) > _log_density(transformed) + slope
-        return cls(transformed, offsets, is_additive)
+        return cls(transformed, offsets, _log_density(offsets) > _log_density(transformed) + slope)
 
     def at(self, function: Tensor, transform: Chain) -> Tensor:
         """Rewards (n, t) that are off by each, where the transformed function is this (n, 1)."""

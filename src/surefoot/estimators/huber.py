@@ -220,8 +220,7 @@ def _newton(values: WeightedValues, residual: Tensor, threshold: Tensor) -> tupl
     inside = residual.abs() <= threshold
     pull = torch.where(inside, values.root * values.value, threshold * residual.sign())
     counts = values.totals(values.root.square() * inside)
-    within = values.sample.factor_of(counts)
-    return values.fitted(within, values.totals(values.root * pull))
+    return values.fitted(values.sample.factor_of(counts), values.totals(values.root * pull))
 
 
 def _loss(values: WeightedValues, theta: Tensor, residual: Tensor, threshold: Tensor) -> float:

@@ -53,8 +53,7 @@ class Exact:
     ) -> Regression:
         """The regression before the first measurement (see `Features.init`)."""
         if lasting and isinstance(space, Arms) and _are_few(space):
-            embedding = NystromEmbedding.of(kernel, space.points)
-            return fixed_features(embedding, kernel, space, ridge)
+            return fixed_features(NystromEmbedding.of(kernel, space.points), kernel, space, ridge)
         if lasting and isinstance(space, Arms) and _has_room(space):
             return Growing(kernel, room_of(space, kernel), ridge)
         return Refitted(_AllSites(kernel), ridge)

@@ -76,8 +76,7 @@ class NystromEmbedding:
         if len(points) == 0:
             raise InvalidInput("the dictionary is empty, expected at least one point.")
         if rank is None or len(points) <= 2 * rank:
-            gram = kernels.block(kernel, points, points)
-            return cls.of_gram(kernel, points, gram, rank)[0]
+            return cls.of_gram(kernel, points, kernels.block(kernel, points, points), rank)[0]
         diagonal = kernels.diagonal(kernel, points)
 
         def column(index: int) -> Tensor:

@@ -65,8 +65,7 @@ def earlier_on(space: Box, points: Tensor, rewards: Tensor) -> Earlier:
             f"`prior` has {x.shape[1]} coordinates, expected the {space.dimension} of the space."
         )
     kept = torch.linspace(0, len(y) - 1, min(len(y), MOST_FITTED)).round().long()
-    span = space.upper - space.lower
-    return Earlier(x[kept], y[kept], space.lower, span, space.shared)
+    return Earlier(x[kept], y[kept], space.lower, space.upper - space.lower, space.shared)
 
 
 NOTHING_EARLIER = Earlier(NO_ROWS, NO_VALUES, NO_VALUES, NO_VALUES)

@@ -105,8 +105,7 @@ class Failures:
     def _shared(self, failed: Sequence[Failed], observations: Observations) -> SharedValues:
         if not failed:
             return NOTHING_SHARED
-        inputs = _inputs(failed, observations)
-        return SharedValues.of(self.variables, observations.sites, inputs)
+        return SharedValues.of(self.variables, observations.sites, _inputs(failed, observations))
 
     def shared_conditions(self, observations: Observations) -> SharedValues:
         """Values of the environment under which no measurement succeeds, whatever the design is.

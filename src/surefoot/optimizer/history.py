@@ -332,8 +332,7 @@ class History:
         """The regressor under the hyperparameters that are due."""
         if self.in_use == self.fitted_at:
             return self.regressor
-        fitted = self.model.fit(self.observations.first(self.fitted_at))
-        return self._regressor(fitted, generator)
+        return self._regressor(self.model.fit(self.observations.first(self.fitted_at)), generator)
 
     def _regressor(self, fitted: Fitted, generator: torch.Generator) -> Regressor:
         """The regressor under other hyperparameters, begun anew where the kernel is another."""

@@ -60,8 +60,7 @@ class Told:
     @property
     def copy(self) -> Told:
         """A copy to which measurements may be added."""
-        rewards = self.rewards.writable
-        return Told(rewards, self.designs, self.failures.copy, self.outcomes.copy)
+        return Told(self.rewards.writable, self.designs, self.failures.copy, self.outcomes.copy)
 
     @property
     def shared_failures(self) -> SharedValues:

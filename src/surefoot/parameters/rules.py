@@ -192,8 +192,7 @@ class _Reader:
         if isinstance(node, ast.Compare):
             sides = [node.left, *node.comparators]
             pairs = zip(sides[:-1], node.ops, sides[1:], strict=True)
-            margins = [self._comparison(*pair, negated) for pair in pairs]
-            return _together(margins, not negated)
+            return _together([self._comparison(*pair, negated) for pair in pairs], not negated)
         name = self.words.name_of(node)
         if name is not None and _is_switch(self._parameter(name)):
             return self._member(name, [not negated], False)
@@ -237,8 +236,7 @@ class _Reader:
         if _is_category(self._parameter(name)):
             return self._member(name, values, outside)
         sign = ast.NotEq() if outside else ast.Eq()
-        each = [self._comparison(left, sign, one, False) for one in right.elts]
-        return _together(each, outside)
+        return _together([self._comparison(left, sign, one, False) for one in right.elts], outside)
 
     def _member(self, name: str, values: list[Any], outside: bool) -> Margin:
         """Whether a category is one of several choices."""

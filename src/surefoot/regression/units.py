@@ -87,5 +87,4 @@ class RewardUnits:
 
     def within(self, center: float, scale: float) -> RewardUnits:
         """The units whose location and scale are `center` and `scale` in these."""
-        center = self.center + self.scale * center
-        return RewardUnits(center, self.scale * scale, warp=self.warp)
+        return RewardUnits(self.center + self.scale * center, self.scale * scale, warp=self.warp)

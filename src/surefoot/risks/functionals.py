@@ -128,8 +128,7 @@ class VaR:
     def __call__(self, values: Tensor, weights: Tensor) -> Tensor:
         """Lower quantile (...) of values (..., n); see `Risk`."""
         values, cumulative = ordered(values, weights)
-        levels = torch.full_like(values[..., :1], self.level)
-        return quantiles(values, cumulative, levels)[..., 0]
+        return quantiles(values, cumulative, torch.full_like(values[..., :1], self.level))[..., 0]
 
     def lacing(self, lower: Tensor, upper: Tensor, weights: Tensor) -> Tensor:
         """Lacing values: l <= VaR(l) and u >= VaR(u); see `Risk`.

@@ -114,8 +114,7 @@ class Arc:
         if number < 1:
             return self.at(unit[:, 0])
         beyond = (unit[:, 1] - (1.0 - _SPECIAL_SHARE)) / _SPECIAL_SHARE  # below 0 for a number
-        special = (beyond * number).floor().clamp(-1, number - 1).long()
-        return self._encoded(unit[:, 0], special)
+        return self._encoded(unit[:, 0], (beyond * number).floor().clamp(-1, number - 1).long())
 
     def options(self, like: Tensor) -> Tensor:
         """Encoded values (o, columns) that a search tries."""

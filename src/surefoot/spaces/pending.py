@@ -88,8 +88,7 @@ class PendingQueries:
     def repeated(self, like: Tensor) -> tuple[Tensor, Tensor]:
         """Points (n, d) of the queries, and how many rewards of each are missing (n,)."""
         points = torch.stack([pending.location.point for pending in self.by_id.values()])
-        missing = [pending.missing for pending in self.by_id.values()]
-        return points, torch.tensor(missing).to(like)
+        return points, torch.tensor([pending.missing for pending in self.by_id.values()]).to(like)
 
     def add(self, location: Location, repeats: int = 1, *, observed: bool = False) -> Query:
         """Make a query for a location.

@@ -63,8 +63,7 @@ def _ks_distance(samples: Array) -> Array:
 @lru_cache(maxsize=8)
 def _simulated(n: int) -> Array:
     """Corrected distances (s,) of simulated normal samples of n values."""
-    samples = np.random.default_rng(0).standard_normal((SIMULATIONS, n))
-    return _ks_distance(samples) * _stephens(n)
+    return _ks_distance(np.random.default_rng(0).standard_normal((SIMULATIONS, n))) * _stephens(n)
 
 
 def _stephens(n: int) -> float:

@@ -195,8 +195,7 @@ def _line_of(chain: Chain) -> tuple[float, float]:
 def _affine(normal: MultivariateNormal, center: float, scale: float) -> Normal:
     """The law of center + scale * values."""
     # A product, so that the root of the covariance is that of standardised values, scaled.
-    covariance = normal.lazy_covariance_matrix * scale**2
-    return Normal(center + scale * normal.mean, covariance)
+    return Normal(center + scale * normal.mean, normal.lazy_covariance_matrix * scale**2)
 
 
 def _moments(chain: Chain, mean: Tensor, variance: Tensor) -> tuple[Tensor, Tensor]:

@@ -204,8 +204,7 @@ class RobustGP(Model, GP, FantasizeMixin):
     @property
     def outlier_weights(self) -> Tensor:
         """Weight in [0, 1] of each outcome (n, m) in the estimate, near 0 for outliers."""
-        columns = [belief.weights for belief in self.beliefs]
-        return torch.stack(columns, -1).to(self._rewards)
+        return torch.stack([belief.weights for belief in self.beliefs], -1).to(self._rewards)
 
     @property
     def covar_module(self) -> Any:

@@ -284,8 +284,7 @@ class StudyBelief:
         first = {worker: i for i, worker in reversed([*enumerate(workers.tolist())])}
         chosen = [first[index] for index in range(len(names))]
         ends = self._under(params, self.belief.outcome.effects["worker"], chosen)
-        predicted = zip(*(end.tolist() for end in ends), strict=True)
-        return dict(zip(names, predicted, strict=True))
+        return dict(zip(names, zip(*(end.tolist() for end in ends), strict=True), strict=True))
 
     @property
     def adjusted(self) -> np.ndarray:

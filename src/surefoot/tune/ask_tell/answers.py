@@ -40,8 +40,7 @@ class Asked:
     @classmethod
     def of(cls, trial: Trial | FrozenTrial) -> Self:
         """The configuration of a trial."""
-        environment = trial_environment(trial)
-        return cls(asked_id(trial), trial.params, environment, trial.datetime_start)
+        return cls(asked_id(trial), trial.params, trial_environment(trial), trial.datetime_start)
 
     @property
     def line(self) -> str:

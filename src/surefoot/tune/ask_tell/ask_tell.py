@@ -332,8 +332,7 @@ class AskTell:
         return self.opened.attempt(doing, locked)
 
     def _told(self, trial: FrozenTrial, state: StudyState) -> Told:
-        planned = self.trials.planned(state)
-        return Told.of(trial, state.finished, planned, self.study_file.units)
+        return Told.of(trial, state.finished, self.trials.planned(state), self.study_file.units)
 
     def _nothing_left(self) -> str:
         status, name = self.status(), self.study_file.as_word

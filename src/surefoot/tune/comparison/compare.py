@@ -466,8 +466,7 @@ def _progress(comparing: Comparing, pairs: Runs) -> str:
     units = study_file.units.reported
 
     def measured(run: Measurement) -> str:
-        value = study_file.units.of_value(_with_error(run))
-        return objectives_text(study_file, value, run.values)
+        return objectives_text(study_file, study_file.units.of_value(_with_error(run)), run.values)
 
     values = ", ".join(
         f"{label.upper()} {measured(run)}{beyond_text(run.values, limits, units)}"

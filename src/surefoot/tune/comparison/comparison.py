@@ -326,8 +326,7 @@ def comparison_of(
 
 def _on_different_workers(pair: Mapping[str, Run]) -> bool:
     """Whether both runs of a pair have named their workers, and these differ."""
-    named = {run.worker for run in pair.values() if isinstance(run, Measurement)} - {""}
-    return len(named) > 1
+    return len({run.worker for run in pair.values() if isinstance(run, Measurement)} - {""}) > 1
 
 
 @dataclass(frozen=True)
