@@ -66,7 +66,9 @@ def count(name: str, value: int, least: int = 1) -> int:
     """Convert to an integer of at least `least`."""
     number = integer(value)
     if number is None or not least <= number < 2**63:
-        raise InvalidInput(f"`{name}` is {shown(value)}, expected an integer of at least {least}.")
+        below = "" if number is None or number < least else " and below 2**63"
+        expected = f"an integer of at least {least}{below}"
+        raise InvalidInput(f"`{name}` is {shown(value)}, expected {expected}.")
     return number
 
 
