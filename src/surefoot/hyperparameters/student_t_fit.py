@@ -193,8 +193,7 @@ class HyperparameterFit:
         if fitted_at == 0:
             return 1
         least = min(_RARE_SHARE * fitted_at, _MOST_BETWEEN) if fitted_at >= _EARLY else 0
-        beyond = math.floor(max(NEW_SHARE * fitted_at, least)) + 1
-        return fitted_at + max(self.every, beyond)
+        return fitted_at + max(self.every, math.floor(max(NEW_SHARE * fitted_at, least)) + 1)
 
     def fit(self, data: TrainingData) -> Fitted:
         """Fit the hyperparameters to observations.

@@ -67,8 +67,7 @@ def are_kept(levels: Levels, values: Tensor, weights: Tensor) -> bool:
         weights: Weights (n,) of the fit.
     """
     level = levels.index(values)
-    medians = [float(weights[level == one].median()) for one in level.unique()]
-    return min(medians) >= OUTLIER_WEIGHT
+    return min([float(weights[level == one].median()) for one in level.unique()]) >= OUTLIER_WEIGHT
 
 
 def are_predicted(levels: Levels, values: Tensor, predicted: Tensor) -> bool:

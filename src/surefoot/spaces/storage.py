@@ -267,5 +267,4 @@ def _opened_safetensors(name: str, path: Path) -> np.memmap:
         )
     (one,) = tensors
     dtype = {"F64": np.float64, "F32": np.float32}[one["dtype"]]
-    offset = 8 + size + one["data_offsets"][0]
-    return np.memmap(path, dtype, "r", offset, tuple(one["shape"]))
+    return np.memmap(path, dtype, "r", 8 + size + one["data_offsets"][0], tuple(one["shape"]))

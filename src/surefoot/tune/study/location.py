@@ -172,8 +172,7 @@ class Location(ABC):
         while (inner := getattr(cause, "orig", None) or cause.__cause__) is not None:
             cause = inner
         lines = str(cause).strip().splitlines()
-        text = lines[0] if lines else type(cause).__name__
-        return self.study_file.hide_passwords(text)[:300]
+        return self.study_file.hide_passwords(lines[0] if lines else type(cause).__name__)[:300]
 
     def _failure(self, what: str, error: BaseException, then: str) -> SurefootError:
         """The error of a storage that fails, with what to do by the kind of its fault."""
