@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import re
+from typing import Any
 
+import numpy as np
 import pytest
 
 import surefoot as sf
@@ -99,3 +101,12 @@ def test_what_is_no_space_is_told_of_named_parameters(door):
         ) as it:
             DOORS[door](given)
         assert ("for named parameters pass" in str(it.value)) is isinstance(given, dict)
+
+
+@pytest.mark.parametrize("choices", [[True, False], [1, 2], [1.5, 2.5], ["a", "b"], [True, 1, "1"]])
+def test_a_choice_may_be_a_scalar_of_numpy(choices: list[Any]) -> None:
+    choice = Choice(choices)
+    for number, value in enumerate(choices):
+        assert choice.index(np.array([value])[0]) == choice.index(value) == number
+    assert not Choice([0, 2]).contains(np.True_)
+    assert not Choice([True, False]).contains(np.int64(1))

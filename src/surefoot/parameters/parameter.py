@@ -11,6 +11,8 @@ from itertools import pairwise
 from numbers import Real
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from surefoot._internal import checks
 from surefoot._internal.numbers import ROUNDING, TINY
 from surefoot.parameters.decimal_grid import value_on_grid
@@ -315,7 +317,8 @@ def _identity(value: Any) -> tuple[Any, Any]:
     """Key that is equal for two values if and only if they are the same, as `is_same` says."""
     if is_number(value):
         return Real, value if value == value else "NaN"
-    return (str if isinstance(value, str) else type(value)), value
+    kind = str if isinstance(value, str) else bool if isinstance(value, np.bool_) else type(value)
+    return kind, value
 
 
 def special_values(values: object, whole: bool = False) -> tuple[Any, ...]:
