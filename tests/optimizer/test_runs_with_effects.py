@@ -159,7 +159,7 @@ EFFECT_OF = {"workers": "worker", "times": "drift"}
 @pytest.mark.parametrize("offset", [-2.0, 2.0])
 @pytest.mark.parametrize("spike", [0.0, 1e3])
 @pytest.mark.parametrize(
-    ("condition", "number"), [("workers", 8), ("workers", 12), ("times", 10), ("times", 16)]
+    ("condition", "number"), [("workers", 8), ("workers", 12), ("times", 12), ("times", 16)]
 )
 def test_what_follows_from_a_condition_is_no_skewed_scale_and_no_crowd_of_outliers(
     condition, number, spike, offset
@@ -184,3 +184,24 @@ def test_what_follows_from_a_condition_is_no_skewed_scale_and_no_crowd_of_outlie
     difference, lower, upper = belief.difference([0.4], [0.9])
     assert lower <= 1.0 <= upper
     assert float(difference) == pytest.approx(1.0, abs=0.25)
+
+
+@pytest.mark.daily(1)
+@pytest.mark.slow
+@pytest.mark.parametrize("spikes", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_outliers_of_many_sizes_are_no_drift(spikes, seed):
+    """Half of 300 points are where a search has converged."""
+    generator = np.random.default_rng(seed * 100 + 300)
+    points = generator.random((300, 2))
+    points[150:] = 0.4 + 0.1 * generator.standard_normal((150, 2)).clip(-3.0, 3.0)
+    if spikes:
+        noise = 0.1 * generator.standard_normal(300)
+        noise += (generator.random(300) < 0.15) * generator.exponential(3.0, 300)
+    else:
+        noise = 0.1 * generator.standard_t(1.5, 300)
+    rewards = noise - 4.0 * (points[:, 0] - 0.4) ** 2 - 2.0 * (points[:, 1] - 0.6) ** 2
+    optimizer = sf.algorithms.robust_ucb(sf.Box([0.0, 0.0], [1.0, 1.0]))
+    workers = [str(one % 3) for one in range(300)]
+    optimizer.tell_all(points, rewards, times=np.arange(300.0), workers=workers)
+    assert optimizer.belief().outcome.effects == {}

@@ -72,7 +72,7 @@ def with_effects(
 
     What is dismissed may be one of them: then they are looked for by equal weights too, but for
     what is far beyond most of that, and without what an effect says of single rewards, which a
-    spike says as well.
+    spike says as well. From there the evidence must be strong besides.
     """
     left = [*effects]
     while left:
@@ -85,15 +85,16 @@ def with_effects(
         tests = []
         for own, weights in looks.items():
             at = mode.evidence.solved(mode.model, weights)
-            tests += [(screened(effect, *at, own), effect, weights) for effect in left]
-        for test, effect, weights in sorted(tests, key=lambda one: -one[0].gain):
+            least = (1.0 - own) * STRONG_EVIDENCE
+            tests += [(screened(effect, *at, own), effect, weights, least) for effect in left]
+        for test, effect, weights, least in sorted(tests, key=lambda one: -one[0].gain):
             if test.gain < _SCREENED:
                 return mode
             known = replace(mode.evidence, effects=(*mode.evidence.effects, effect))
             logs = torch.cat([mode.model.effects, test.logs])
             model = replace(mode.model, effects=logs)
             other = ascent.climb(replace(mode, evidence=known, model=model, weights=weights))
-            if other.bound > mode.bound + effect.least_gain:
+            if other.bound > mode.bound + effect.least_gain + least:
                 mode, left = other, [one for one in left if one is not effect]
                 break
         else:
