@@ -182,7 +182,7 @@ def test_what_is_no_front_is_refused_with_what_to_pass(given):
         sf.plot.front(given)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_notebook_shows_tables_and_figures(tmp_path):
     shutil.copy(NOTEBOOK, tmp_path)
     command = ["-m", "nbconvert", "--to", "notebook", "--execute", "--inplace", NOTEBOOK.name]

@@ -275,8 +275,7 @@ def test_a_mean_has_at_most_this_moment_about_itself() -> None:
         assert (about <= 2.0 ** (2.0 - p) * raw + 1e-12).all()
 
 
-@pytest.mark.daily(1)
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("alpha", [1.0, 0.5])
 @pytest.mark.parametrize("center", CENTERS)
 def test_they_hold_in_all_rounds_of_runs_that_they_steer(center: Any, alpha: float) -> None:

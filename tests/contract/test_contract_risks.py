@@ -37,7 +37,7 @@ def test_the_risk_of_bounds_brackets_the_risk(risk: str, data: st.DataObject, nu
     assert value <= upper + 1e-12
 
 
-@pytest.mark.daily(24)
+@pytest.mark.daily(16)
 @pytest.mark.slow
 @pytest.mark.parametrize("risk", RISKS)
 @pytest.mark.parametrize("cell", cells(table_of(space=JOINT, features=LASTING), is_slow))

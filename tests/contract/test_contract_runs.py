@@ -62,7 +62,7 @@ def look(optimizer: sf.Optimizer, path: Path, thoroughly: bool = True) -> None:
         optimizer.belief([Measurement(x, {OBJECTIVE: 1.0}, z) for x, z in further])
 
 
-@pytest.mark.daily(24)
+@pytest.mark.daily(16)
 @pytest.mark.slow
 @every
 def test_a_run_is_the_same_when_it_is_looked_at_saved_and_loaded(
@@ -104,7 +104,7 @@ def check_finite(optimizer: sf.Optimizer) -> None:
     assert bool(((weights >= 0.0) & (weights <= 1.0)).all())
 
 
-@pytest.mark.daily(24)
+@pytest.mark.daily(16)
 @pytest.mark.slow
 @every
 def test_later_measurements_do_not_change_a_belief(cell: Cell) -> None:

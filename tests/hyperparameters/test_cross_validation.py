@@ -153,7 +153,7 @@ def test_repeated_points_where_most_rewards_are_outliers_are_a_cluster() -> None
     assert twice.clustered.tolist() == [*CLUSTER, *(100 + one for one in CLUSTER)]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_outliers_at_random_are_hardly_ever_a_cluster() -> None:
     # Its level is 1e-4, so that 0.3 of 3,000 are expected; more than 5 have a probability of 8e-7.
     generator = torch.Generator().manual_seed(0)

@@ -116,8 +116,7 @@ def test_a_category_that_always_fails_is_learned_under_an_environment():
     assert optimizer.ask().point[1:].tolist() == [1.0, 0.0]
 
 
-@pytest.mark.daily(1)
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("risk", "initial"), [(sf.VaR(0.5), 0), (sf.Mean(), 6), (sf.WorstCase(), 0)]
 )

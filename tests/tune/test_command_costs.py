@@ -145,6 +145,7 @@ def study(folder: Path, storage: str) -> Path:
     return path
 
 
+@pytest.mark.daily(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("storage", STORAGES)
 def test_counts(storage: str, tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ def test_an_optuna_that_checks_otherwise_goes_on_checking(path, monkeypatch):
     assert checked
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_study_is_opened_without_alembic(path):
     command = [sys.executable, "-c", WITHOUT_ALEMBIC, str(path)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

@@ -90,7 +90,7 @@ def test_all_but_measuring_works_without_posix(tmp_path):
     assert (tmp_path / "report.html").stat().st_size > 1_000_000
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_command_line_starts_without_posix(tmp_path):
     path = tmp_path / "there.toml"
     path.write_text(STUDY)

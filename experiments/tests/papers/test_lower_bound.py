@@ -33,7 +33,7 @@ def test_every_horizon_has_its_own_family(tables: Tables) -> None:
     assert len(numbers) == 2 * 3 * 5 * len(METHODS)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_claims_follow_the_numbers(tables: Tables) -> None:
     held = {check.claim: check.holds for check in checks(tables)}
     assert len(held) == 9
