@@ -73,8 +73,7 @@ def played(name: str, policy: Plays) -> int:
     return refused
 
 
-@pytest.mark.daily(1)
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", OFFERED)
 def test_it_refuses_what_is_known_to_be_bad(name: str) -> None:
     refused = {kind: played(name, Plays(rule)) for kind, rule in POLICIES.items()}

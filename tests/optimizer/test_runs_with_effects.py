@@ -155,6 +155,7 @@ def square(
 EFFECT_OF = {"workers": "worker", "times": "drift"}
 
 
+@pytest.mark.daily(6)
 @pytest.mark.slow
 @pytest.mark.parametrize("offset", [-2.0, 2.0])
 @pytest.mark.parametrize("spike", [0.0, 1e3])

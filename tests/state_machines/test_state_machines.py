@@ -49,7 +49,7 @@ def test_functions_drawn_from_the_posterior(subject: Subject) -> None:
     drive(subject, examples=3, steps=18)
 
 
-@pytest.mark.daily(5)
+@pytest.mark.daily(3)
 @pytest.mark.slow
 @named(LASTING, BUDGETED)
 def test_arms_at_length(subject: Subject) -> None:
