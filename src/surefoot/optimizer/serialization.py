@@ -273,7 +273,7 @@ def _package(module: str) -> str:
 
 
 def _parsed(header: str | bytes) -> dict[str, Any]:
-    """The JSON of a file; one written before 29 November 2026 has modules beside the packages."""
+    """The JSON of a file; one written until 29 November 2026 has modules in place of packages."""
 
     def by_package(value: dict[str, Any]) -> dict[str, Any]:
         if isinstance(name := value.get("type"), str):
