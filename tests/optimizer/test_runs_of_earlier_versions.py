@@ -1,7 +1,8 @@
 """Runs in files that an earlier version has written, which go on in this one.
 
-The files are of the morning of 29 November 2026, before classes moved. Where the format changes for a reason, its number does, and they
-are written anew: `python tests/optimizer/test_runs_of_earlier_versions.py`.
+The files are of the morning of 29 November 2026, before classes moved. Where the format changes for
+a reason, its number does, and they are written anew:
+`python tests/optimizer/test_runs_of_earlier_versions.py`.
 """
 
 import dataclasses
