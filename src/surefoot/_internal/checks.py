@@ -67,8 +67,9 @@ def count(name: str, value: int, least: int = 1) -> int:
     number = integer(value)
     if number is None or not least <= number < 2**63:
         below = "" if number is None or number < least else " and below 2**63"
-        expected = f"an integer of at least {least}{below}"
-        raise InvalidInput(f"`{name}` is {shown(value)}, expected {expected}.")
+        raise InvalidInput(
+            f"`{name}` is {shown(value)}, expected an integer of at least {least}{below}."
+        )
     return number
 
 
@@ -335,10 +336,9 @@ def _no_number(value: Any) -> str:
     if isinstance(value, np.ma.MaskedArray):
         return "masked" if np.ma.is_masked(value) else _no_number(value.data)
     if isinstance(value, np.ndarray):
-        kind = value.dtype.kind
-        return (
-            _no_number(value.tolist()) if kind == "O" else "" if kind in "iuf" else str(value.dtype)
-        )
+        if value.dtype.kind == "O":
+            return _no_number(value.tolist())
+        return "" if value.dtype.kind in "iuf" else str(value.dtype)
     if isinstance(value, _NO_NUMBERS):
         return type(value).__name__
     if not isinstance(value, list | tuple):

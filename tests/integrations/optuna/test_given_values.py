@@ -138,6 +138,8 @@ def test_a_range_that_was_changed_is_searched(wider):
         (IntDistribution(0, 4), IntDistribution(0, 4, step=2), 2),
         (IntDistribution(0, 9, step=3), IntDistribution(2, 10, step=4), 2),
         (FloatDistribution(0, 1), FloatDistribution(0, 4), 1.4),
+        (FloatDistribution(0, 2, step=0.1), FloatDistribution(0, 0.3, step=0.1), 0.3),
+        (IntDistribution(1, 64, log=True), IntDistribution(4, 16, log=True), 4),
     ],
 )
 @pytest.mark.parametrize("branches", [False, True])

@@ -9,6 +9,7 @@ from typing import Any
 from torch import Tensor
 
 from surefoot._internal import checks
+from surefoot._internal.numbers import ROUNDING
 from surefoot.integrations.optuna.common_space import Ranges, nearest_in
 from surefoot.integrations.optuna.search_space import distributions
 from surefoot.parameters.encoded_parameters import EncodedNumber
@@ -79,8 +80,13 @@ def _narrowed(encoding: Encoding, ranges: Ranges) -> Box:
         if low is None or high is None or float(low) > float(high):
             continue
         if column in levels:
-            kept = levels[column]
-            kept = kept[[narrow._contains(parameter.decode(one)) for one in kept.unsqueeze(-1)]]
+            rounding = ROUNDING * (known.high - known.low)
+            kept = levels[column][
+                [
+                    abs(nearest_in(narrow, value) - value) <= rounding
+                    for value in map(parameter.decode, levels[column][:, None])
+                ]
+            ]
             if not len(kept):
                 continue
             low, high, levels[column] = kept[:1], kept[-1:], kept

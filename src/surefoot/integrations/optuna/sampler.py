@@ -345,8 +345,8 @@ class SurefootSampler(BaseSampler):
             tracker, number, known = self._tracker, trial.number, trial.params
             if (
                 tracker is not None
-                and tracker.is_of(study, ())
                 and tracker.has_chosen(number, param_name, known)
+                and tracker.is_of(study, trials_of(study))
             ):
                 given, ranges = {**_given(trial), **known}, {param_name: param_distribution}
                 part = tracker.part(given, {**tracker.distributions, **ranges})

@@ -180,10 +180,12 @@ class StudyTracker:
         """Whether this tracks that study; loaded anew it is recognised by what was read of it."""
         if self._study is not None and self._study() is study:
             return True
-        known = self.study_name == study.study_name and len(trials) > max(self._unread, default=-1)
-        if known := known and all(
-            n < len(trials) and _content(trials[n]) == one for n, one in self._contents.items()
-        ):
+        known = (
+            self.study_name == study.study_name
+            and len(trials) > max([*self._contents, *self._unread], default=-1)
+            and all(_content(trials[number]) == one for number, one in self._contents.items())
+        )
+        if known:
             self._study = weakref.ref(study)
         return known
 
