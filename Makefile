@@ -9,14 +9,13 @@ RESULTS := benchmark-results
 TABLES := experiments/src/surefoot_experiments/benchmarks
 
 .DELETE_ON_ERROR:
-.PHONY: help demo check quick test ordinary long lint docs dist man answers bench pictures clean
+.PHONY: help demo test tests ordinary long lint docs dist man answers bench pictures clean
 
 help:
 	@echo "make demo      tune SQLite on this machine, compare with its defaults, write a report"
-	@echo "make check     lint, types, import layers, and the tests that are not slow"
-	@echo "make test      the above, then the slow tests; what a change must pass"
+	@echo "make test      lint, types, import layers, and the tests of each day; what a change must pass"
 	@echo "make ordinary  ordinary long use of the installed package; before each change is submitted"
-	@echo "make long      the tests that take longer: each night, and before a release"
+	@echo "make long      all other tests: each night, and before a release"
 	@echo "make lint      the checks without the tests"
 	@echo "make docs      the documentation site, in site/; needs no network once installed"
 	@echo "make dist      source distributions and wheels, checked, in dist/"
@@ -40,15 +39,12 @@ lint: $(READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# Types take as long as the tests, on one core.
-check: $(READY)
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint quick
+# Types take one core for as long as half of the tests.
+test: $(READY)
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint tests
 
-quick: $(READY)
-	$(BIN)/pytest -n 2 -m "not slow"
-
-test: check
-	$(BIN)/pytest -n 2 -m "slow and not long"
+tests: $(READY)
+	$(BIN)/pytest -n 2 -m "not long"
 
 ordinary: $(READY)
 	$(BIN)/pytest -n 2 -m "not long" tests/ordinary

@@ -36,7 +36,7 @@ def of_each_day(number: int, cases: int) -> set[int]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Long tests are slow ones, and all cases but some of a test that is marked `daily`."""
+    """All cases but some of a test that is marked `daily` are long."""
     tables: dict[str, list[pytest.Item]] = {}
     for item in items:
         if item.get_closest_marker("daily"):
@@ -48,9 +48,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for index, item in enumerate(cases):
             if index not in daily:
                 item.add_marker("long")
-    for item in items:
-        if item.get_closest_marker("long"):
-            item.add_marker("slow")
 
 
 @pytest.fixture(scope="session", autouse=True)

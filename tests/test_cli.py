@@ -86,7 +86,7 @@ def fill(path: Path, count: int = 12, failures: int = 1) -> optuna.Study:
     return study
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_help_and_version():
     code, out, _ = surefoot("--help")
     assert code == 0
@@ -116,7 +116,7 @@ def test_tune_shows_a_line_for_every_trial_and_recommends(study):
     assert len(open_study(path).study.trials) == 4
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_fewer_rounds_than_there_are_measure_nothing(study):
     path = study(rounds=5)
     fill(path, 12, failures=1)
@@ -152,7 +152,7 @@ def test_options_out_of_range_say_what_is_expected(study, option, message):
     assert f"'{name}': {message}" in err
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_five_failures_stop_the_run_with_the_reason(study):
     path = study("echo out of order >&2; exit 3", rounds=20)
     code, out, err = surefoot("tune", path)
@@ -169,6 +169,7 @@ def test_five_failures_stop_the_run_with_the_reason(study):
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("arguments", "change", "message"),
     [
@@ -209,7 +210,7 @@ def test_a_function_that_cannot_be_imported_creates_nothing(study):
     assert not (path.parent / "hill.db").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_recommend_gives_the_models_value_in_the_studys_units(study):
     path = study()
     fill(path)
@@ -229,7 +230,7 @@ def test_recommend_gives_the_models_value_in_the_studys_units(study):
     assert 'mode = "a b"' in out
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_single_measurement_has_no_interval(study):
     path = study()
     fill(path, count=2)
@@ -244,7 +245,7 @@ def test_a_single_measurement_has_no_interval(study):
     assert "(a single measurement has no interval):" in out
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_export_holds_every_trial(study):
     path = study()
     fill(path)
@@ -273,7 +274,7 @@ def test_export_holds_every_trial(study):
     assert [file.name for file in path.parent.glob(".*")] == []
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_export_to_parquet(study):
     pandas = pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")
@@ -287,7 +288,6 @@ def test_export_to_parquet(study):
     assert table["start"].dtype.kind == "M"
 
 
-@pytest.mark.slow
 def test_parquet_without_its_packages_names_the_extra(study, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     path = study()
@@ -334,7 +334,6 @@ class TestDiagnose:
         assert "30" in out
 
     @pytest.mark.daily(4)
-    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("content", "arguments", "message"),
         [
@@ -384,7 +383,7 @@ def hanging(path: Path) -> int | None:
     return int(text) if text else None
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_kill_9_loses_only_the_trial_in_flight_and_the_same_command_goes_on(study):
     path = study(HANGS_AT_THE_FOURTH, rounds=7)
     process = forked_surefoot("tune", path)
@@ -431,6 +430,7 @@ def test_workers_share_the_rounds_exactly(study):
     assert len({trial.params["share"] for trial in trials}) == 5
 
 
+@pytest.mark.long
 def test_quiet_is_silent_where_all_is_well_and_says_where_nothing_was_measured(study):
     code, out, err = surefoot("tune", study("exit 3", rounds=1), "--quiet")
     assert (code, out) == (STOPPED, "")

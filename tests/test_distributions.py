@@ -17,7 +17,6 @@ import surefoot
 
 ROOT = Path(__file__).parents[1]
 SOURCES = {"surefoot": ROOT, "surefoot_experiments": ROOT / "experiments"}
-pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +40,7 @@ def metadata(built: Path, name: str) -> Message:
     return message_from_bytes(content.read(path))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", SOURCES)
 def test_a_wheel_has_the_files_of_its_package_and_no_others(built: Path, name: str) -> None:
     source = SOURCES[name] / "src"

@@ -52,7 +52,7 @@ def named(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
 
-@pytest.mark.slow
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("page", having("python"))
 def test_python_examples_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -81,7 +81,6 @@ def section(docstring: str, title: str) -> str:
     return "\n".join(body[: ends[0]] if ends else body)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", having_examples())
 def test_examples_in_docstrings_run(name: str) -> None:
     result = doctest.testmod(import_module(name), optionflags=FLAGS)

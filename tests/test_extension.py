@@ -162,7 +162,6 @@ def test_a_part_of_ones_own_is_asked_told_saved_and_loaded(
     assert play(build(space, **own), 7) == asked
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("space", SPACES)
 def test_the_estimate_is_that_of_the_clipped_rewards(space: str) -> None:
     clipped, plain = build(space, estimator=PARTS["estimator"]), build(space)

@@ -56,7 +56,7 @@ def belief_model(belief: Belief) -> Any:
     return BeliefModel()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_model_for_botorch() -> None:
     pytest.importorskip("botorch")
     from botorch.acquisition import qExpectedImprovement, qLogNoisyExpectedImprovement
@@ -171,6 +171,7 @@ def test_known_noise_that_depends_on_the_point() -> None:
     np.testing.assert_allclose(deviation.numpy() ** 2, variance, atol=1e-6)
 
 
+@pytest.mark.long
 def test_known_noise_beside_a_fitted_one() -> None:
     line, rng = sf.Box([0.0], [1.0]), np.random.default_rng(1)
     x = np.repeat(rng.random((40, 1)), 2, axis=0)
@@ -213,7 +214,7 @@ class CheapFirst:
         )
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_fidelity_as_an_environment_with_a_cost() -> None:
     fidelity = sf.FiniteEnvironment([0.0, 1.0], [1e-9, 1.0 - 1e-9])  # the risk is of the full one
     kernel = sf.kernels.squared_exponential([0.2, 5.0])

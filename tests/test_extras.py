@@ -22,8 +22,6 @@ EXTRAS = PROJECT["optional-dependencies"]
 # Of the packages of extras all but Jinja, which PyTorch requires.
 IN_NO_CORE = ("botorch", "optuna", "sqlalchemy", "pydantic", "typer", "rich", "plotly")
 
-pytestmark = pytest.mark.slow
-
 
 def required(requirements: Sequence[str]) -> dict[str, Distribution]:
     """The installed distributions that requirements bring, by normalised name."""
@@ -108,6 +106,7 @@ print(json.dumps({"absent": absent, "recommended": recommended, "same": same}))
 """
 
 
+@pytest.mark.long
 def test_the_algorithms_run_on_the_required_packages_alone(core: Path) -> None:
     done = run(core, ALGORITHMS % (IN_NO_CORE,))
     assert done.returncode == 0, done.stderr
@@ -127,6 +126,7 @@ except sf.NotInstalled as error:
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("module", "extra"),
     [

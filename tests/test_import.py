@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.slow
 PROGRAM = """
 import json, os, random, signal, sys, warnings
 import gpytorch, numpy, scipy.special, torch

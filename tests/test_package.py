@@ -37,7 +37,7 @@ def imported(folder: Path) -> set[str]:
     return found - set(sys.stdlib_module_names) - {"__future__"}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_direct_dependency_is_declared() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]

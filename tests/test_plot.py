@@ -30,7 +30,6 @@ mode = { type = "categorical", choices = ["on", "off"] }
 depth = { type = "int", low = 1, high = 4, when = "mode == 'on'" }
 """
 NOTEBOOK = Path(__file__).parents[1] / "examples" / "notebook" / "study.ipynb"
-pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +60,7 @@ def test_figures_are_those_of_the_report(drawn, path):
     assert sf.plot.study(opened).state.opened is opened
 
 
+@pytest.mark.long
 def test_a_figure_is_found_by_its_name(drawn):
     assert drawn.named("tails").to_json() == drawn.tails().to_json()
     titles = [one.text for one in drawn.named("slices").layout.annotations]

@@ -13,16 +13,13 @@ EXAMPLE = Path(__file__).parents[1] / "examples" / "sqlite"
 BENCH = [sys.executable, str(EXAMPLE / "bench.py"), "--seconds", "0.01"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     "arguments",
     [
         [],
-        pytest.param(
-            ["--page-size", "8192", "--cache-mb", "0.25", "--sync", "NORMAL", "--journal", "WAL"],
-            marks=pytest.mark.slow,
-        ),
-        pytest.param(["--batch", "512", "--page-size", "65536"], marks=pytest.mark.slow),
+        ["--page-size", "8192", "--cache-mb", "0.25", "--sync", "NORMAL", "--journal", "WAL"],
+        ["--batch", "512", "--page-size", "65536"],
     ],
 )
 def test_bench_prints_a_latency_and_leaves_nothing(arguments, tmp_path):
@@ -33,7 +30,6 @@ def test_bench_prints_a_latency_and_leaves_nothing(arguments, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments", [["--batch", "0"], ["--sync", "MAYBE"], ["--page-size", "9000"]]
 )
@@ -43,6 +39,7 @@ def test_bench_refuses_a_wrong_setting(arguments, tmp_path):
     assert arguments[0] in done.stderr
 
 
+@pytest.mark.long
 def test_a_terminated_bench_leaves_nothing(tmp_path):
     bench = subprocess.Popen([*BENCH[:2], "--seconds", "60"], cwd=tmp_path)
     deadline = time.monotonic() + 30
@@ -53,7 +50,7 @@ def test_a_terminated_bench_leaves_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_study_file_uses_every_option_of_the_bench_that_is_tuned():
     study = StudyFile.load(EXAMPLE / "sqlite.toml")
     for name in study.parameters:

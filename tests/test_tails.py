@@ -53,7 +53,7 @@ def test_the_p_value_agrees_with_scipys_simulation(n):
     assert p == pytest.approx(expected, abs=0.04)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("n", "critical"), [(20, 0.192), (30, 0.159), (1000, 0.0283)])
 def test_the_p_value_is_five_percent_at_lilliefors_critical_distance(n, critical):
     """Tables of Lilliefors's test (Abdi & Molin 2007; Stephens 1974 for the large sample)."""
@@ -92,7 +92,7 @@ def test_the_tail_index_is_literally_hills():
     assert tail_index(values * 1e6 - 5).index == pytest.approx(tail.index)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("draw", "alphas"),
     [
@@ -232,7 +232,6 @@ def test_what_has_no_tail_to_look_at_is_refused(values, message):
             function(values)
 
 
-@pytest.mark.slow
 @given(st.lists(st.floats(-1e6, 1e6), min_size=20, max_size=60))
 def test_any_values_give_a_sound_diagnosis_or_a_reason(values):
     try:

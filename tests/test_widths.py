@@ -60,13 +60,13 @@ def after(rewards: int, **known: Any) -> Progress:
 
 
 class TestFormulas:
+    @pytest.mark.long
     @given(positive, positive, gains, shares, scales)
     def test_chowdhury_gopalan(self, B: float, R: float, gain: float, d: float, s: float) -> None:
         ours = widths.chowdhury_gopalan(B, R, d, s)(after(5, information_gain=gain))
         relative = R / math.sqrt(0.5)  # the theorem's ridge is 1
         assert ours == pytest.approx(s * width.chowdhury_gopalan(B, relative, gain, d), rel=1e-12)
 
-    @pytest.mark.slow
     @given(positive, positive, alphas, positive, rounds, gains, shares, scales)
     def test_truncated(
         self, B: float, v: float, a: float, lam: float, t: int, gain: float, d: float, s: float
@@ -76,7 +76,6 @@ class TestFormulas:
         progress = after(t, information_gain=gain, ridge=lam)
         assert ours(progress) == pytest.approx(s * expected, rel=1e-12)
 
-    @pytest.mark.slow
     @given(positive, positive, alphas, positive, rounds, counts, counts, shares, accuracies, scales)
     def test_adaptive(
         self,
@@ -99,7 +98,6 @@ class TestFormulas:
         expected = heavy_tails.nystrom_width(B, v, a, d, lam, t, m, T, eps)
         assert nystrom == pytest.approx(s * expected, rel=1e-12)
 
-    @pytest.mark.slow
     @given(
         positive,
         positive,
@@ -186,8 +184,7 @@ class TestGuesses:
         assert doubling.norm_bound(given_, 7.0, rewards) == given_
         assert doubling.horizon(5, 0.3, rewards) == (5, 0.3)
 
-    @pytest.mark.daily(4)
-    @pytest.mark.slow
+    @pytest.mark.long
     @pytest.mark.parametrize("name", OF_NORM)
     @given(rewards=rounds)
     def test_a_width_takes_the_guessed_norm(self, name: str, rewards: int) -> None:
@@ -196,7 +193,6 @@ class TestGuesses:
         norm = doubling.norm_bound(None, unit, rewards)
         assert make(None)(progress) == pytest.approx(make(norm)(progress), rel=1e-12)
 
-    @pytest.mark.slow
     @pytest.mark.parametrize("name", OF_HORIZON)
     @given(rewards=rounds, delta=shares)
     def test_a_width_takes_the_horizon_of_its_epoch(
@@ -207,7 +203,6 @@ class TestGuesses:
         assert make(None, delta)(progress) == pytest.approx(explicit(progress), rel=1e-12)
 
     @pytest.mark.daily(4)
-    @pytest.mark.slow
     @pytest.mark.parametrize("name", OF_NORM)
     @given(first=rounds, second=rounds)
     @settings(max_examples=50)
@@ -262,7 +257,7 @@ class TestAlgorithms:
             assert loaded._history.model.width == optimizer._history.model.width
             assert torch.equal(run(loaded, 10, seed=4), run(optimizer, 10, seed=4))
 
-    @pytest.mark.slow
+    @pytest.mark.long
     def test_a_guessed_horizon_is_that_of_the_epoch_whatever_came_before(self) -> None:
         """Rewards that an earlier, higher threshold had let pass are cut at a lower one."""
         moment = sf.Moment(1.0, 0.03)  # a threshold that only a new guess moves

@@ -60,6 +60,7 @@ def test_an_experiment_is_played_and_its_page_named(tmp_path):
     assert (code, "was complete already, with 2 trials; " in out) == (0, True)
 
 
+@pytest.mark.long
 def test_what_is_in_the_place_of_one_is_said_before_another_is_played(tmp_path, monkeypatch):
     two = {name: EXPERIMENTS[name] for name in ("heavy-tails-1c", "bkb-1")}
     monkeypatch.setitem(catalogue.GROUPS, "all", two)
@@ -71,7 +72,7 @@ def test_what_is_in_the_place_of_one_is_said_before_another_is_played(tmp_path, 
     assert [path.name for path in tmp_path.iterdir()] == ["bkb-1"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_tests_of_recorded_data_are_printed(tmp_path):
     code, out, _ = run("run", "heavy-tails-1d", "--trials", 1, "--rounds", 20, "--out", tmp_path)
     assert code == 0
@@ -88,7 +89,6 @@ def test_the_tests_of_recorded_data_are_printed(tmp_path):
 
 
 @pytest.mark.daily(4)
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -131,7 +131,7 @@ def test_all_of_them_make_a_gallery_that_needs_no_network(tmp_path, monkeypatch)
         assert two[name].title in text
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_what_a_manifest_says_is_text_in_the_gallery_and_a_broken_one_is_left_out(tmp_path):
     run("run", "heavy-tails-1c", "--trials", 1, "--rounds", 5, "--out", tmp_path)
     path = tmp_path / "heavy-tails-1c" / "manifest.json"
@@ -146,7 +146,7 @@ def test_what_a_manifest_says_is_text_in_the_gallery_and_a_broken_one_is_left_ou
     assert text.count("<section") == 1
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_gallery_is_written_again_with_a_summary(tmp_path):
     run("run", "heavy-tails-1c", "--trials", 1, "--rounds", 5, "--out", tmp_path)
     summary = tmp_path / "summary.md"
@@ -163,7 +163,7 @@ def test_a_gallery_of_no_folder_is_refused(tmp_path):
     assert not (tmp_path / "nope").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_benchmark_runs_with_the_same_command(tmp_path):
     command = ["bench-risk-coverage", "--trials", 1, "--rounds", 2, "--out", tmp_path]
     code, out, _ = run("run", *command)

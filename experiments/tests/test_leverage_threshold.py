@@ -12,6 +12,7 @@ sizes = st.lists(st.one_of(st.just(0.0), st.floats(1e-70, 1e70)), min_size=1, ma
 )
 
 
+@pytest.mark.long
 @given(sizes=sizes, logarithm=st.floats(1.0, 40.0))
 def test_the_threshold_solves_its_equation(sizes: list[float], logarithm: float) -> None:
     c = np.array(sizes)

@@ -24,7 +24,6 @@ def heavy(random: np.random.Generator, number: int) -> tuple[np.ndarray, np.ndar
     return 1.0 + np.minimum(weights, 3.0) + random.normal(size=number), weights
 
 
-@pytest.mark.slow
 def test_intervals_hold_the_value_under_weights_without_a_variance() -> None:
     random = np.random.default_rng(0)
     # E w (1 + min(w, 3)), from the density of the weights in closed form.
@@ -103,7 +102,7 @@ FEW = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("kind", FEW)
 @pytest.mark.parametrize("elsewhere", [0.0, 1e-9, 1e-2])
 @pytest.mark.parametrize(("number", "share"), [(100, 0.02), (500, 0.02), (1000, 0.01)])

@@ -30,7 +30,6 @@ WITHIN = [
 BUILT_ON_IT = sorted({*PACKAGE.rglob("*.py")} - {*WITHIN})
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("path", BUILT_ON_IT, ids=lambda path: path.stem)
 def test_only_public_names_of_surefoot_are_imported(path):
     for node in ast.walk(ast.parse(path.read_text())):

@@ -81,6 +81,7 @@ def test_a_price_is_a_positive_number(tmp_path, entry):
         stocks.load(tmp_path)
 
 
+@pytest.mark.long
 def test_a_mark_of_byte_order_is_no_part_of_the_first_number(tmp_path):
     write_sensors(tmp_path)
     before = sensors.load(tmp_path).digest
@@ -114,7 +115,6 @@ def test_a_missing_binary_or_constant_file_is_refused(tmp_path):
         stocks.load(tmp_path)
 
 
-@pytest.mark.slow
 def test_stocks_that_a_package_ships():
     data = stocks.load(None)
     assert data.arrays["prices"].shape == (823, 20)

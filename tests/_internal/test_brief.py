@@ -12,6 +12,7 @@ BOX = sf.Box([0.0] * 40, [1.0] * 40)
 SPACES = [sf.Arms(POINTS), sf.Box([0.0] * 2, [1.0] * 2)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("space", SPACES, ids=["arms", "box"])
 def test_what_follows_from_many_measurements_has_a_short_text(space: sf.Box | sf.Arms) -> None:
     optimizer = sf.algorithms.robust_ucb(space, KERNEL)

@@ -209,7 +209,6 @@ CASES: dict[str, tuple[Call, st.SearchStrategy]] = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 @settings(max_examples=10, deadline=None, database=None, derandomize=True)
 @given(data=st.data())
@@ -233,7 +232,6 @@ def test_samples_of_a_box_are_in_it(lower: list[float], widths: list[float], see
     assert all(box.contains(point) for point in points)
 
 
-@pytest.mark.slow
 @given(rewards=st.lists(st.floats(-1e6, 1e6, allow_subnormal=False), min_size=1, max_size=12))
 @settings(max_examples=10, deadline=None, database=None, derandomize=True)
 def test_whatever_the_rewards_the_robust_posterior_is_finite(rewards: list[float]) -> None:

@@ -62,7 +62,7 @@ SHOWN: dict[str, tuple[Callable[[], object], list[str]]] = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.daily(4)
 @pytest.mark.parametrize("name", SHOWN)
 def test_values_show_what_a_person_wants_to_see(name):
     value, wanted = SHOWN[name]

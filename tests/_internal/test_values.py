@@ -111,6 +111,7 @@ def test_sentinels_leave_the_recommendation_finite(make: Any, sentinel: float) -
     assert all(np.isfinite([recommended.value, recommended.lower, recommended.upper]))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", [1e160])
 @pytest.mark.parametrize(
     ("tell", "what"),
@@ -133,7 +134,7 @@ def test_a_value_whose_square_cannot_be_summed_is_not_changed_silently(
     assert np.isfinite(run.recommend().value)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_few_sentinels_do_not_hide_the_best_arm() -> None:
     optimizer = robust_ucb(sf.Arms(LINE), KERNEL)
     generator = np.random.default_rng(0)
@@ -155,10 +156,10 @@ def test_extents_whose_squares_leave_the_range_of_floats_are_refused(
         sf.Box([lower], [upper])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     "upper",
-    [1e99, *(pytest.param(upper, marks=pytest.mark.slow) for upper in (1e-99, 1.0000000000000002))],
+    [1e99, 1e-99, 1.0000000000000002],
 )
 def test_extents_within_it_work(upper: float) -> None:
     lower = 1.0 if 0.5 < upper < 2.0 else 0.0

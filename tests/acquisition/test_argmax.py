@@ -25,7 +25,7 @@ def test_a_maximum_at_a_measured_point_is_that_point() -> None:
     assert torch.equal(found.design, target)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_maximum_beside_a_measured_point_is_kept() -> None:
     generator = torch.Generator().manual_seed(0)
     box = sf.Box([-5.0], [5.0])

@@ -29,6 +29,7 @@ def run(number: int, storage: Any, **parts: Any) -> sf.Optimizer:
     return optimizer
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("storage", [MEMORY, SINGLE], ids=["double", "single"])
 @pytest.mark.parametrize("number", [1, 2, 10, 65])
 def test_the_best_arm_is_the_best_of_all(number: int, storage: Any) -> None:

@@ -80,7 +80,6 @@ def test_a_slope_that_is_not_a_number_ends_the_ascent_of_its_start():
     assert found[[0, 2]].numpy() == pytest.approx(others.numpy(), abs=1e-9)
 
 
-@pytest.mark.slow
 def test_a_score_may_integrate_over_the_hyperparameters():
     """The lower end of the credible interval, as a column: the design that is surely best."""
 

@@ -134,6 +134,7 @@ def test_a_mean_over_many_values_is_the_same_in_parts(monkeypatch: pytest.Monkey
     assert torch.equal(Mean(noise).values(function, UNITS["warped"]), whole)
 
 
+@pytest.mark.long
 @given(
     shift=st.floats(-5.0, 5.0),
     knee=st.floats(0.1, 20.0),
@@ -168,6 +169,7 @@ def test_no_reward_is_off_by_more_than_any_was(level, knee, units, is_additive) 
     assert level - 50.0 - 1e-6 <= mean <= level + 1e-6
 
 
+@pytest.mark.long
 def test_spikes_of_one_size_are_of_that_size_everywhere() -> None:
     """Whose compression, which on their own they would be explained by, predicts none of them."""
     optimizer = sf.algorithms.robust_ucb(sf.Problem(sf.Box([0.0], [1.0]), estimand="mean"), seed=0)

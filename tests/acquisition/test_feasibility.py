@@ -26,11 +26,12 @@ def chances(look: bool) -> torch.Tensor:
     return optimizer.belief().candidates.feasible(optimizer.space.points)
 
 
+@pytest.mark.long
 def test_looking_leaves_every_bit_as_it_is() -> None:
     assert torch.equal(chances(look=False), chances(look=True))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_an_optimizer_with_failures_in_a_box_can_be_copied() -> None:
     optimizer = gp_ucb(sf.Box([0.0], [1.0]), sf.kernels.squared_exponential(0.3))
     optimizer.tell([0.2], 1.0)
@@ -144,6 +145,7 @@ def test_failures_are_told_apart_by_what_any_objective_depends_on() -> None:
         assert (good > 3.0 * bad) is apart
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("edge", [0.05, 0.3, 0.62])
 @pytest.mark.parametrize("slope", [1.0, 30.0])
 def test_what_is_recommended_beside_an_edge_was_measured(edge: float, slope: float) -> None:

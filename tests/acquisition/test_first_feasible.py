@@ -32,7 +32,6 @@ VIOLATIONS = {
 
 
 @pytest.mark.daily(2)
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", VIOLATIONS)
 def test_a_constraint_holds_where_it_was_met(kind):
     belief = _optimizer(VIOLATIONS[kind]).belief()
@@ -41,7 +40,7 @@ def test_a_constraint_holds_where_it_was_met(kind):
     assert bool((chance[2:] < 0.1).all())
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["zero or one", "clipped"])
 def test_what_holds_is_reported_within_its_limit(kind):
     belief = _optimizer(VIOLATIONS[kind], number=8).belief()
@@ -53,7 +52,7 @@ def test_what_holds_is_reported_within_its_limit(kind):
     assert bool(((known.lower <= known.value) & (known.value <= known.upper)).all())
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("value", [0.0, -3.0])
 def test_a_limit_that_is_met_without_spread_holds(value):
     optimizer = _optimizer(lambda x: value, number=10)
@@ -74,7 +73,6 @@ def test_the_search_for_a_first_feasible_point_ends_with_it():
     assert float(optimizer.recommend().point) <= 0.05
 
 
-@pytest.mark.slow
 def test_the_search_for_a_first_feasible_point_leaves_alone_what_fails():
     space = sf.Box([0.0] * 3, [1.0] * 3, choices=[(1, 2)])
     optimizer = sf.algorithms.robust_ucb(sf.Problem(space, outcomes=LIMITED), initial=0, seed=0)
@@ -90,7 +88,7 @@ def test_the_search_for_a_first_feasible_point_leaves_alone_what_fails():
     assert x > 0.5
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_one_value_that_holds_against_the_model_is_neither_believed_nor_dismissed():
     optimizer = _optimizer(lambda x: 4.0 + 0.001 * math.sin(40.0 * x), number=12)
     optimizer.tell([0.31], 0.31, outcomes={"c": -2.0})
@@ -99,7 +97,6 @@ def test_one_value_that_holds_against_the_model_is_neither_believed_nor_dismisse
     assert float(chance[1]) < 0.3
 
 
-@pytest.mark.slow
 def test_nothing_is_said_of_gains_over_a_point_that_violates_its_limits():
     belief = _optimizer(lambda x: 5.0, number=10).belief()
     assert bool(gains.largest(belief, [0.5]).isposinf().all())

@@ -53,6 +53,7 @@ def by_the_reference(c: float, width: float, heuristic: float, rounds: int = 25)
     return chosen
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("slack", [0.0, 0.5, 4.0])
 def test_choices_are_those_of_the_formulas(slack: float) -> None:
     policy = Guarded(slack=slack, heuristic=constant(0.5))
@@ -68,6 +69,7 @@ def test_between_optimism_and_the_heuristic() -> None:
     assert played(Guarded(heuristic=constant(50.0)), 12.0) == bold  # never wider than the run's
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("name", ["VaR", "CVaR", "worst", "mean"])
 def test_regret_is_bounded_by_what_is_measured(name: str) -> None:
     """With bounds that hold, in every round: the inequality of which the theorem is a sum."""
@@ -108,6 +110,7 @@ def test_regret_is_bounded_by_what_is_measured(name: str) -> None:
         optimizer.tell(optimizer.expect(query.point, query.environment), float(f[x, z] + error))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("slack", [1.0, 4.0])
 def test_bounds_that_separate_nothing_share_the_measurements(slack: float) -> None:
     """One arm is chosen until the other has 1 / (1 + 2 c)^2 of its measurements."""
@@ -150,6 +153,7 @@ MOMENT = sf.Moment(alpha=1.0, bound=3.0)
 PROVED = sf.widths.self_normalised(MOMENT, 2.0)
 
 
+@pytest.mark.long
 def test_bounds_of_least_squares_are_those_of_a_run_with_it() -> None:
     bounds = BoundsOf(PROVED)
     robust = sf.algorithms.robust_ucb(
@@ -178,7 +182,6 @@ def test_pending_queries_narrow_them() -> None:
     assert len({query.arm for query in optimizer.ask_batch(4)}) > 1
 
 
-@pytest.mark.slow
 def test_in_a_box_a_point_is_certified_too() -> None:
     box = sf.Box([0.0], [1.0])
     optimizer = sf.algorithms.gp_ucb(

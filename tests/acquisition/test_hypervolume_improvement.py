@@ -65,6 +65,7 @@ def test_what_is_within_the_deviation_is_no_extent(deviation: float, extents: li
     assert extent.tolist() == pytest.approx(extents)
 
 
+@pytest.mark.long
 def test_the_reference_point_is_now_and_then_beyond_all_that_was_measured() -> None:
     """Else a front that is short, or a point so far, is not left."""
     x = torch.tensor([0.4, 0.45, 0.5, 0.5] * 2, dtype=torch.float64)
@@ -76,6 +77,7 @@ def test_the_reference_point_is_now_and_then_beyond_all_that_was_measured() -> N
     assert 4 < sum(beyond) < 12
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_the_score_tells_points_apart_where_no_drawn_function_improves(seed: int) -> None:
     """Else an arbitrary point is asked for, however bad it is."""
@@ -94,6 +96,7 @@ def test_the_score_tells_points_apart_where_no_drawn_function_improves(seed: int
     assert float(optimizer.ask().point) < 0.1
 
 
+@pytest.mark.long
 def test_a_search_that_is_content_looks_where_the_deviation_promises_much_more() -> None:
     """In rounds whose reference point is close, that is."""
     x = torch.linspace(0.0, 0.1, 6, dtype=torch.float64).repeat(2)
@@ -118,6 +121,7 @@ def test_a_search_that_is_content_looks_where_the_deviation_promises_much_more()
     assert max(point for point, far in zip(points, is_far, strict=True) if far) < 0.5
 
 
+@pytest.mark.long
 def test_functions_with_all_of_their_deviation_are_searched_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -161,13 +165,14 @@ def test_after_many_measurements_all_of_the_deviation_counts_in_some_rounds(
     assert first == drawn
 
 
+@pytest.mark.long
 def test_a_gap_of_the_front_is_filled() -> None:
     x = torch.tensor([0.0, 0.1, 0.2, 0.7, 0.8, 0.9, 1.0] * 2, dtype=torch.float64)
     optimizer = run_on(sf.Box([0.0], [1.0]), x)
     assert 0.25 < float(optimizer.ask().point) < 0.65
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_run_that_is_loaded_goes_on_as_it_would_have(tmp_path: Path) -> None:
     x = torch.linspace(0.0, 1.0, 8, dtype=torch.float64)
     optimizer = run_on(sf.Box([0.0], [1.0]), x)
@@ -183,6 +188,7 @@ def test_arms_are_chosen_from() -> None:
     assert optimizer.ask().arm in (3, 4, 5)
 
 
+@pytest.mark.long
 def test_the_belief_of_a_further_objective_is_a_goal() -> None:
     x = torch.linspace(0.0, 1.0, 8, dtype=torch.float64)
     belief = run_on(sf.Box([0.0], [1.0]), x).belief()
@@ -244,6 +250,7 @@ def test_objectives_have_another_prior_in_a_third_of_the_rounds() -> None:
     assert all(one[0] in (first, first.alternative) and one[1] is second for one in fronts)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rewards", [[1.0], [3.0] * 6, [0.0] * 6])
 @pytest.mark.parametrize("seed", range(4))
 def test_an_objective_may_be_constant_so_far(rewards: list[float], seed: int) -> None:

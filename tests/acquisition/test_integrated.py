@@ -28,7 +28,6 @@ def fitted(number: int = 14, **settings) -> sf.Optimizer:
     return optimizer
 
 
-@pytest.mark.slow
 def test_the_bound_is_that_of_the_mixture_over_samples_one_by_one():
     """Without microscale variation, which intervals allow for."""
     optimizer = fitted()
@@ -47,7 +46,6 @@ def test_the_bound_is_that_of_the_mixture_over_samples_one_by_one():
     assert not torch.allclose(found, UpperConfidenceBound()(belief.candidates, RNG)(NEW), atol=1e-2)
 
 
-@pytest.mark.slow
 def test_modes_of_kernels_of_different_smoothness_count_together():
     """The moments of batches, one for each kernel, are those of all samples one by one."""
     outcome = fitted().belief().outcome
@@ -66,7 +64,6 @@ def test_modes_of_kernels_of_different_smoothness_count_together():
     torch.testing.assert_close(outcome.uncertainty.process.mean(NEW), found.mean)
 
 
-@pytest.mark.slow
 def test_pending_pulls_count_as_rewards_that_are_the_means_of_each_process():
     """One by one: each process is that of more rewards, its own means, so that no mean changes."""
     belief = fitted().belief()
@@ -99,7 +96,7 @@ def test_pending_pulls_count_as_rewards_that_are_the_means_of_each_process():
     torch.testing.assert_close(pending.of_rewards.mean_and_deviation(NEW)[1], before)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_beyond_150_rewards_the_hyperparameters_are_taken_as_known():
     for number, same in ((150, False), (151, True)):
         belief = fitted(number).belief()
@@ -109,7 +106,6 @@ def test_beyond_150_rewards_the_hyperparameters_are_taken_as_known():
         assert torch.equal(*bounds) == same
 
 
-@pytest.mark.slow
 def test_a_given_kernel_has_nothing_to_integrate_over():
     optimizer = sf.algorithms.gp_ucb(BOX, sf.kernels.squared_exponential(0.5))
     optimizer.tell_all(NEW, torch.tensor([0.0, 1.0, 0.5], dtype=torch.float64))
@@ -140,7 +136,7 @@ def test_what_is_not_a_truth_value_is_refused():
         UpperConfidenceBound(integrated=1)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_queries_are_the_same_after_save_and_load(tmp_path):
     optimizer = fitted(policy=Replication(UpperConfidenceBound(integrated=True)))
     optimizer.save(tmp_path / "run")
@@ -150,7 +146,7 @@ def test_queries_are_the_same_after_save_and_load(tmp_path):
     assert torch.equal(optimizer.ask().point, loaded.ask().point)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_fit_keeps_the_optima_of_the_other_kernels():
     """So that they need not be found anew, and are where an ascent from the fit ends."""
     outcome = fitted().belief().outcome
@@ -165,7 +161,7 @@ def test_the_fit_keeps_the_optima_of_the_other_kernels():
         assert left.evidence.family is right.evidence.family
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_on_arms_the_bound_is_integrated_too():
     """Not that of the table, which is of the most likely hyperparameters."""
     optimizer = robust_ucb(sf.Arms(torch.rand(30, 2, dtype=torch.float64, generator=RNG)))
@@ -178,7 +174,6 @@ def test_on_arms_the_bound_is_integrated_too():
     torch.testing.assert_close(score(belief.space.points), mean + belief.band.width * deviation)
 
 
-@pytest.mark.slow
 def test_a_mixture_of_one_process_is_the_exact_posterior():
     """Where hyperparameters are known and the noise is Gaussian, both models are the same one."""
     outcome = fitted().belief().outcome

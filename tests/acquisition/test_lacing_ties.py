@@ -23,7 +23,7 @@ def asked(environment: sf.FiniteEnvironment, lacing: str) -> list[float]:
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_random_one_of_the_most_probable_is_taken():
     chosen = set(asked(EQUAL, "prob-random"))
     assert 1 < len(chosen) <= len(set(asked(EQUAL, "unif")))

@@ -73,6 +73,7 @@ def drive(optimizer: sf.Optimizer, rounds: int) -> list[list[float]]:
     return asked
 
 
+@pytest.mark.long
 @every
 def test_a_class_with_check_and_choose_is_a_policy(name: str) -> None:
     assert isinstance(Greedy(), Policy)
@@ -94,6 +95,7 @@ def test_its_check_is_asked() -> None:
         build(SPACES["arms beside a list"], Greedy(), sf.WorstCase())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name",
     [
@@ -128,7 +130,6 @@ class Sweep:
         return belief.space.location(torch.tensor([step / 16], dtype=torch.float64))
 
 
-@pytest.mark.slow
 def test_what_a_policy_keeps_is_saved_and_only_choosing_changes_it(tmp_path: Path) -> None:
     optimizer = sf.Optimizer(SPACES["box"], sf.Method(sf.kernels.linear(), policy=Sweep()))
     optimizer.tell([0.5], 1.0)
@@ -142,7 +143,6 @@ def test_what_a_policy_keeps_is_saved_and_only_choosing_changes_it(tmp_path: Pat
 
 
 @pytest.mark.daily(2)
-@pytest.mark.slow
 @every
 def test_it_is_passed_again_on_loading(name: str, tmp_path: Path) -> None:
     space, path = SPACES[name], tmp_path / "run"

@@ -11,7 +11,6 @@ from surefoot.acquisition.recommendation import _most_probable
 from surefoot.algorithms import robust_ucb
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("box", [sf.Box([0.0], [10.0], levels={0: [1, 2, 5, 10]}), None])
 def test_a_measured_point_that_is_not_of_the_space_is_not_recommended(box: sf.Box | None) -> None:
     if box is None:
@@ -25,7 +24,6 @@ def test_a_measured_point_that_is_not_of_the_space_is_not_recommended(box: sf.Bo
     assert torch.equal(best, box.snap(best[None])[0])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("rewards", [(5.0, 5.0), (5.0,)])
 def test_an_arm_that_always_failed_is_not_recommended(rewards: tuple[float, ...]) -> None:
     optimizer = robust_ucb(sf.Arms([[0.0], [0.5], [1.0]]), seed=0)
@@ -36,7 +34,7 @@ def test_an_arm_that_always_failed_is_not_recommended(rewards: tuple[float, ...]
     assert optimizer.recommend().arm != 0
 
 
-@pytest.mark.slow
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("designs", [sf.Box([0.0], [1.0]), sf.Arms(np.linspace(0, 1, 11)[:, None])])
 def test_a_single_failure_hides_no_design(designs: sf.Arms | sf.Box) -> None:
     world = sf.FiniteEnvironment([0.3, 0.4, 0.5, 0.6, 0.7])
@@ -70,7 +68,7 @@ def check_best_by_what_is_reported(optimizer: sf.Optimizer, points: torch.Tensor
         assert best.value >= float(values.max()) - 1e-9
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_point_measured_several_times_is_not_passed_over_for_a_worse_prediction() -> None:
     """Replicates show a deviation at single points, which only the reported posterior has."""
     optimizer = robust_ucb(sf.Box([0.0, 0.0], [1.0, 1.0]))
@@ -80,8 +78,7 @@ def test_a_point_measured_several_times_is_not_passed_over_for_a_worse_predictio
     assert best.value == pytest.approx(1.0, abs=0.01)
 
 
-@pytest.mark.daily(2)
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("limit", [None, 0.9])
 @pytest.mark.parametrize("number", [3, 12, 40])
 def test_what_is_recommended_is_the_best_by_what_is_reported(
@@ -98,7 +95,7 @@ def test_what_is_recommended_is_the_best_by_what_is_reported(
     check_best_by_what_is_reported(optimizer, points)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_arms_and_designs_in_an_environment_are_the_best_by_what_is_reported() -> None:
     generator = torch.Generator().manual_seed(0)
     points = torch.rand(12, 2, dtype=torch.float64, generator=generator)
@@ -156,6 +153,7 @@ def test_of_designs_none_of_which_is_assured_the_most_probable_as_reported(searc
     assert float(_most_probable(candidates, designs)) == best
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("unit", [2.0**-40, 1.0, 2.0**40])
 def test_far_beyond_every_limit_the_design_nearest_to_it_is_recommended(unit: float) -> None:
     """Not the one whose mean is least certain, which is a little less improbable."""

@@ -22,8 +22,7 @@ def _problem(dimension: int, seed: int):
     return score
 
 
-@pytest.mark.daily(2)
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("dimension", [2, 6])
 @pytest.mark.parametrize("seed", range(2))
 def test_the_best_point_is_that_of_an_interior_point_method(dimension, seed):
@@ -51,7 +50,7 @@ def test_the_best_point_is_that_of_an_interior_point_method(dimension, seed):
     assert -known.fun - float(score(found[None])) < 1e-5
 
 
-@pytest.mark.slow
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("high", [20, 400])  # as levels, and as a continuous number
 def test_the_best_whole_numbers_are_exchanged_along_a_boundary(high):
     space = Space({name: Int(0, high) for name in "abc"}, [f"a + b + c <= {high}"])

@@ -44,20 +44,20 @@ def test_the_best_known_point_is_replicated_ever_more_rarely() -> None:
     assert due == [2, 5, 9, 14, 20]  # after 1, 2, 3, ... other queries, until there are six
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_no_point_has_more_replicates_than_asked_for() -> None:
     asked = play(optimizer_on(sf.Box([0.0], [1.0]), most=4), 40)
     assert max(asked.count(point) for point in set(asked)) == 4
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_with_one_measurement_of_each_point_nothing_is_replicated() -> None:
     space = sf.Box([0.0], [1.0])
     plain = sf.Optimizer(space, sf.Method(KERNEL, ridge=0.01, policy=UpperConfidenceBound()))
     assert play(optimizer_on(space, most=1), 12) == play(plain, 12)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_pending_replicates_count() -> None:
     optimizer = optimizer_on(sf.Box([0.0], [1.0]), most=3)
     optimizer.tell_all([[0.1], [0.6]], [0.0, 1.0])
@@ -71,7 +71,7 @@ def test_among_given_arms_the_other_policy_chooses() -> None:
     assert optimizer.ask(arms=[2]).arm == 2
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_save_and_load_go_on_the_same(tmp_path) -> None:
     optimizer = optimizer_on(sf.Box([0.0], [1.0]), most=10, plan=PLAN)
     play(optimizer, 9)

@@ -57,7 +57,6 @@ def test_a_limit_is_kept_with_spikes_in_its_values_and_the_optimum_is_approached
     assert float(best.point.sum()) > 2.0 * 0.4  # of the start
 
 
-@pytest.mark.slow
 def test_nothing_is_asked_before_anything_is_known_to_be_safe():
     optimizer = sf.algorithms.robust_ucb(sf.Problem(sf.Box([0.0], [1.0]), outcomes=SAFE), seed=0)
     with pytest.raises(sf.NotReady, match="known to be safe"):
@@ -69,7 +68,6 @@ def test_nothing_is_asked_before_anything_is_known_to_be_safe():
     assert optimizer.recommend().feasibility < 0.95
 
 
-@pytest.mark.slow
 def test_the_first_steps_are_short_and_a_single_bad_value_of_the_start_is_no_end():
     for value, step in ((0.2, 0.06), (3.0, 1e-9)):
         optimizer = sf.algorithms.robust_ucb(
@@ -87,7 +85,6 @@ def test_survival_reaches_further_with_what_was_explored_and_less_after_failures
 
 
 @pytest.mark.daily(1)
-@pytest.mark.slow
 @pytest.mark.parametrize("safe", ["limit", "survival"])
 def test_a_category_that_was_never_measured_is_not_asked_for_and_rules_hold(safe: str):
     space = sf.parameters.Space(PARAMETERS, constraints=["x + y <= 0.42"])
@@ -115,6 +112,7 @@ def test_where_nothing_else_is_safe_the_known_arm_is_measured_again():
         optimizer.ask(arms=[0, 2])
 
 
+@pytest.mark.long
 def test_it_is_refused_with_an_environment_and_saved_with_a_run(tmp_path):
     joint = sf.Joint(sf.Box([0.0], [1.0]), sf.FiniteEnvironment([[0.0], [1.0]]))
     with pytest.raises(sf.InvalidInput, match="environment"):
@@ -144,7 +142,6 @@ def test_a_sampler_begins_with_a_trial_that_is_known():
     assert all(abs(trial.params["x"] - 0.5) < 0.2 for trial in study.trials)
 
 
-@pytest.mark.slow
 def test_configurations_that_kept_a_limit_stay_known_where_few_values_make_a_model_uncertain():
     optimizer = sf.algorithms.robust_ucb(
         sf.Problem(sf.Box([0.0, 0.0], [1.0, 1.0]), outcomes=SAFE), seed=0
@@ -173,7 +170,6 @@ def _wave(number: int) -> SafeSet:
     return optimizer._permitted.safe_set(optimizer._told)
 
 
-@pytest.mark.slow
 def test_beyond_a_measurement_that_broke_a_limit_nothing_is_safe_and_elsewhere_it_is():
     near = torch.tensor([[2.75, 3.0], [3.0, 3.0], [3.5, 2.9]], dtype=torch.float64)
     elsewhere = torch.tensor([[0.5, 2.9], [0.1, 2.4], [0.3, 3.4]], dtype=torch.float64)
@@ -183,7 +179,7 @@ def test_beyond_a_measurement_that_broke_a_limit_nothing_is_safe_and_elsewhere_i
     assert bool(after.holds(elsewhere).all())
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_first_steps_go_where_the_objective_is_better():
     for seed in range(3):
         box = sf.Box([0.0, 0.0, 0.0], [1.0, 1.0, 1.0])
@@ -193,7 +189,7 @@ def test_the_first_steps_go_where_the_objective_is_better():
         assert float(optimizer.ask().point[0]) > 0.5
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_limit_holds_with_the_probability_of_the_mixture_and_not_of_its_moments():
     optimizer = sf.algorithms.robust_ucb(
         sf.Problem(

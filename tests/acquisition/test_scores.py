@@ -1,7 +1,6 @@
 """Upper confidence bounds and noisy expected improvement against their definitions."""
 
 import numpy as np
-import pytest
 import torch
 
 import surefoot as sf
@@ -27,7 +26,6 @@ def measured() -> tuple[Belief, np.ndarray, np.ndarray]:
     return optimizer.belief(), pulled, rewards
 
 
-@pytest.mark.slow
 def test_noisy_expected_improvement_is_that_of_joint_draws() -> None:
     belief, pulled, rewards = measured()
     points = np.array([[0.05], [0.2], [0.35], [0.9], [1.0]])

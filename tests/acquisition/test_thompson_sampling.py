@@ -60,7 +60,7 @@ class LiteralGPTS:
         return int((mean + v_t * root @ normals).argmax())
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_gp_ts_is_the_published_algorithm() -> None:
     arms = sf.Arms(LINE)
     width = sf.widths.chowdhury_gopalan(NORM, NOISE, DELTA / 2.0)
@@ -124,10 +124,7 @@ def drive(optimizer: sf.Optimizer, rounds: int) -> list[list[float]]:
 @pytest.mark.long
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(name, marks=[pytest.mark.slow] if name.startswith(("box", "mixed")) else [])
-        for name in SPACES
-    ],
+    SPACES,
 )
 def test_the_same_seed_gives_the_same_run_also_after_loading(name: str, tmp_path: Path) -> None:
     optimizer = build(SPACES[name])
@@ -243,10 +240,7 @@ ALGORITHMS: dict[str, Any] = {
 @pytest.mark.long
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(name, marks=[] if name == "gp_ts" else [pytest.mark.slow])
-        for name in ALGORITHMS
-    ],
+    ALGORITHMS,
 )
 def test_regret_falls_on_arms(name: str) -> None:
     missed = regret(ALGORITHMS[name](sf.Arms(LINE)), 200)
@@ -254,8 +248,7 @@ def test_regret_falls_on_arms(name: str) -> None:
     assert missed[-50:].mean() < 0.3 * missed[:10].mean()
 
 
-@pytest.mark.daily(1)
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["gp_ts, posterior", "bkb", "robust_ucb"])
 def test_regret_falls_in_a_box(name: str) -> None:
     missed = regret(ALGORITHMS[name](sf.Box([0.0], [1.0])), 40)
@@ -280,9 +273,9 @@ def test_regret_falls_under_outliers() -> None:
     ("design", "environment"),
     [
         pytest.param(sf.Arms(LINE), WORLD, id="arms-list"),
-        pytest.param(sf.Arms(LINE), DENSITY, id="arms-density", marks=pytest.mark.slow),
-        pytest.param(sf.Box([0.0], [1.0]), WORLD, id="box-list", marks=pytest.mark.slow),
-        pytest.param(sf.Box([0.0], [1.0]), DENSITY, id="box-density", marks=pytest.mark.slow),
+        pytest.param(sf.Arms(LINE), DENSITY, id="arms-density"),
+        pytest.param(sf.Box([0.0], [1.0]), WORLD, id="box-list"),
+        pytest.param(sf.Box([0.0], [1.0]), DENSITY, id="box-density"),
     ],
 )
 def test_the_conditional_value_at_risk_is_found(design: Any, environment: Any) -> None:

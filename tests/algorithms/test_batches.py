@@ -19,14 +19,13 @@ KERNELS: dict[str, Callable[[], object]] = {
 
 
 class TestBatches:
-    @pytest.mark.daily(1)
-    @pytest.mark.slow
+    @pytest.mark.long
     @pytest.mark.parametrize(
         ("kernel", "inclusion"),
         [
             ("se", "per-pull"),
-            pytest.param("matern", "per-arm", marks=pytest.mark.slow),
-            pytest.param("linear", "per-pull", marks=pytest.mark.slow),
+            pytest.param("matern", "per-arm"),
+            pytest.param("linear", "per-pull"),
         ],
     )
     def test_a_ratio_of_1_asks_what_bkb_asks(self, kernel: str, inclusion: str) -> None:
@@ -44,7 +43,7 @@ class TestBatches:
         )
         assert play(each_round, 80) == play(in_batches, 80)
 
-    @pytest.mark.slow
+    @pytest.mark.long
     def test_the_arm_asked_is_the_best_of_all(self) -> None:
         """Against the bounds of all arms, worked out from the mean of the batch's start."""
         optimizer, noise = batched(), np.random.default_rng(1)
@@ -78,7 +77,7 @@ class TestBatches:
         assert optimizer.pending == []
         assert len(optimizer.history) == 88
 
-    @pytest.mark.slow
+    @pytest.mark.long
     @pytest.mark.parametrize("resample", ["every-round", "adaptive"])
     def test_a_query_forgotten_and_asked_again_leaves_no_trace(self, resample: str) -> None:
         features = sf.Nystrom(sf.LeverageSampling(2.0, resample=resample))
@@ -93,8 +92,7 @@ class TestBatches:
             disturbed.tell(queries[0], y)
             alone.tell(queries[1], y)
 
-    @pytest.mark.daily(1)
-    @pytest.mark.slow
+    @pytest.mark.long
     @pytest.mark.parametrize("failed", [True, False])
     def test_the_dictionary_grows_on_after_queries_are_forgotten(self, failed: bool) -> None:
         """Two runs of 150 rounds, one of which loses a query every 20 rounds."""
@@ -120,6 +118,7 @@ class TestBatches:
         assert sizes[1] > 0.7 * sizes[0]
         assert draws[1] > 0.7 * draws[0] > 10
 
+    @pytest.mark.long
     def test_a_lost_query_from_before_the_draw_does_not_put_off_the_next(self) -> None:
         optimizer = batched()
         play(optimizer, 10)
@@ -130,6 +129,7 @@ class TestBatches:
             optimizer.forget(query, failed=False)
         assert 0.0 <= optimizer._history.regressor.regression.explained <= before
 
+    @pytest.mark.long
     def test_rewards_of_the_batch_move_the_posterior_but_not_what_is_asked(self) -> None:
         left, right = batched(), batched()
         play(left, 30), play(right, 30)
@@ -149,6 +149,7 @@ class TestBatches:
         if not left._history.regressor.regression.is_due:
             assert left.ask().arm == right.ask().arm
 
+    @pytest.mark.long
     def test_ten_thousand_copies_of_one_arm(self) -> None:
         arms = torch.full((10_000, 1), 0.5, dtype=torch.float64)
         arms[-1] = 0.9
@@ -159,7 +160,7 @@ class TestBatches:
             assert bool(torch.isfinite(mean).all())
             torch.testing.assert_close(mean[:-1], mean[0].expand(9_999))
 
-    @pytest.mark.slow
+    @pytest.mark.long
     def test_weights_in_a_batch_are_of_the_estimate_of_all_rewards(self) -> None:
         """Huber's weights times residuals are all the same threshold, in the units of now."""
         features = sf.Nystrom(sf.LeverageSampling(5.0, "adaptive", ratio=50.0))

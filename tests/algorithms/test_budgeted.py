@@ -32,8 +32,7 @@ from surefoot.estimators import Estimator
 cases = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 
 
-@pytest.mark.daily(2)
-@pytest.mark.slow
+@pytest.mark.long
 @cases
 def test_with_everything_in_the_dictionary_the_arms_are_those_of_exact_gp_ucb(case: Case) -> None:
     beta, ridge = sf.widths.srinivas(scale=0.5), 0.2
@@ -58,18 +57,11 @@ def test_with_everything_in_the_dictionary_the_arms_are_those_of_exact_gp_ucb(ca
     np.testing.assert_allclose(variance(sketch.optimizer), variance(exact), rtol=1e-7)
 
 
-@pytest.mark.daily(2)
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("case", "inclusion", "ridge"),
     [
-        pytest.param(
-            CASES[name],
-            inclusion,
-            ridge,
-            id=f"{name}-{inclusion}-{ridge}",
-            marks=[] if name == "se" else [pytest.mark.slow],
-        )
+        pytest.param(CASES[name], inclusion, ridge, id=f"{name}-{inclusion}-{ridge}")
         for name, inclusion, ridge in (
             *[("se", "per-pull", 1.0), ("se", "per-pull", 0.01), ("se", "per-arm", 0.01)],
             *[("matern", "per-arm", 0.01), ("linear", "per-pull", 1.0)],
@@ -139,8 +131,7 @@ class TestFirstRound:
 class TestVarianceStarvation:
     """Figure 1: a function on [0, 1], k(x, x') = exp(-100 (x - x')^2), measured up to 1/2 only."""
 
-    @pytest.mark.daily(3)
-    @pytest.mark.slow
+    @pytest.mark.long
     @pytest.mark.parametrize("seed", range(3))
     @pytest.mark.parametrize("evaluations", [6, 63, 215])
     def test_subset_of_regressors_starves_and_bkb_does_not(
@@ -182,7 +173,7 @@ class TestVarianceStarvation:
 class TestSaving:
     """A run that stops in the middle, and one whose horizon is extended."""
 
-    @pytest.mark.slow
+    @pytest.mark.long
     @inclusions
     def test_a_loaded_run_draws_the_same_dictionaries(self, inclusion: str, tmp_path: Path) -> None:
         case = line(30, 0.3)
@@ -203,6 +194,7 @@ class TestSaving:
             sizes.add(len(run.dictionary))
         assert len(sizes) > 1
 
+    @pytest.mark.long
     def test_oversampling_grows_with_a_horizon_that_is_extended(self, tmp_path: Path) -> None:
         """ "Tuning q": only the selection is done anew, on the arms pulled so far."""
         case, ridge = line(30, 0.3), 2.0
@@ -245,8 +237,7 @@ ESTIMATORS: dict[str, Estimator] = {
 }
 
 
-@pytest.mark.daily(2)
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("estimator", ESTIMATORS.values(), ids=ESTIMATORS)
 def test_every_estimator_finds_a_good_arm_on_a_sketch(estimator: Estimator) -> None:
     """One hill of height 1 on 30 arms, and noise a tenth of it."""

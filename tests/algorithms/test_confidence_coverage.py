@@ -19,7 +19,6 @@ import surefoot as sf
 from surefoot import widths
 from surefoot_experiments.problems import ArmProblem, Gaussian, Spikes, noisy_arms, pareto_arms
 
-pytestmark = pytest.mark.slow
 PROBLEMS, ROUNDS, ARMS = 40, 30, 30
 DELTA = 0.01
 ADMISSIBLE = int(stats.binom.isf(1e-7, PROBLEMS, DELTA))
@@ -128,6 +127,7 @@ def test_light_tails_are_covered_by_the_widths_for_them(build: Build) -> None:
     assert failures(make, build) <= ADMISSIBLE
 
 
+@pytest.mark.long
 def test_the_width_for_light_tails_does_not_cover_heavy_ones() -> None:
     """What the tests above would see: one spike, and the bounds are wrong somewhere.
 

@@ -62,6 +62,7 @@ def test_a_moment_gives_bounds_without_truncation(center):
         sf.algorithms.gp_ucb(ARMS, KERNEL, width=low, choose="guarded")
 
 
+@pytest.mark.long
 def test_a_choice_that_is_certified_is_that_of_the_heuristic():
     """Early, when the bounds separate nothing, and are no multiple of a deviation."""
     given = {"width": self_normalised(sf.Moment(1.0, 1.0, "mean"), norm_bound=2.0)}

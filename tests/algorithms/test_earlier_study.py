@@ -76,15 +76,13 @@ def trend(optimizer: sf.Optimizer) -> Trend:
     return optimizer.belief().outcome.fitted.trend
 
 
-@pytest.mark.slow
 def test_a_related_run_halves_the_error_in_other_units() -> None:
     optimizer = told(earlier())
     assert trend(optimizer).slope == pytest.approx(0.2, rel=0.1)
     assert error(optimizer) < 0.5 * error(told(None))
 
 
-@pytest.mark.daily(1)
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_an_unrelated_run_is_left_out(seed: int) -> None:
     optimizer, plain = told(earlier(ridges), seed=seed), told(None, seed=seed)
@@ -92,7 +90,7 @@ def test_an_unrelated_run_is_left_out(seed: int) -> None:
     assert error(optimizer) == error(plain)
 
 
-@pytest.mark.slow
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("seed", [5, 9, 14])
 def test_a_chance_likeness_of_few_rewards_is_no_relation(seed: int, waves_earlier: Earlier) -> None:
     generator = torch.Generator().manual_seed(seed)
@@ -109,7 +107,7 @@ def test_few_rewards_say_nothing_of_it() -> None:
     assert trend(told(earlier(), number=4)).is_none
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_trend_is_in_mean_draws_residuals_and_gradients(tmp_path: Path) -> None:
     optimizer = told(earlier())
     belief, at = optimizer.belief(), PLANE.sample(6, torch.Generator().manual_seed(4))
@@ -132,7 +130,7 @@ def test_the_trend_is_in_mean_draws_residuals_and_gradients(tmp_path: Path) -> N
     assert 0.0 < float(later.mean(at[:1]) - mean[0]) < 0.1  # not the trend a second time
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_what_it_recommends_is_measured_first() -> None:
     old = sf.algorithms.robust_ucb(PLANE, seed=0)
     points = PLANE.sample(20, torch.Generator().manual_seed(0))
@@ -148,6 +146,7 @@ def test_what_it_recommends_is_measured_first() -> None:
     assert torch.allclose(first.point[1], best[1])
 
 
+@pytest.mark.daily(4)
 @pytest.mark.parametrize(
     ("more", "message"),
     [
@@ -202,6 +201,7 @@ def write(path: Path, name: str, more: str = "") -> Path:
     return path
 
 
+@pytest.mark.long
 def test_an_older_study_of_a_study_file_is_measured_first(tmp_path: Path) -> None:
     older = create_study(StudyFile.load(write(tmp_path / "old.toml", "old")))
     for one in study_of(12).trials:
@@ -240,7 +240,7 @@ def test_example(capsys: pytest.CaptureFixture[str]) -> None:
     assert "latency" in capsys.readouterr().out
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("when", "rules"), [("", ["a + b <= 6"]), ("k == 'x'", [])], ids=["a rule", "a condition"]
 )

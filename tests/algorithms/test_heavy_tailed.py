@@ -35,8 +35,8 @@ in_pairs = pytest.mark.parametrize(  # any two choices meet
     [
         (1.0, 1.0, "symmetric"),
         (0.5, 1.0, "cholesky"),
-        pytest.param(1.0, 0.1, "cholesky", marks=pytest.mark.slow),
-        pytest.param(0.5, 0.1, "symmetric", marks=pytest.mark.slow),
+        pytest.param(1.0, 0.1, "cholesky"),
+        pytest.param(0.5, 0.1, "symmetric"),
     ],
 )
 
@@ -113,8 +113,7 @@ def check_adaptive(
     check_counts(info, found)
 
 
-@pytest.mark.daily(4)
-@pytest.mark.slow
+@pytest.mark.long
 @cases
 @alphas
 @ridges
@@ -141,8 +140,7 @@ def test_truncation_is_algorithm_1_with_the_width_of_theorem_1(
     np.testing.assert_allclose([info.threshold for info in infos], b, rtol=1e-12)
 
 
-@pytest.mark.daily(4)
-@pytest.mark.slow
+@pytest.mark.long
 @cases
 @in_pairs
 def test_adaptive_truncation_in_exact_features_is_algorithm_2(
@@ -166,8 +164,7 @@ def test_adaptive_truncation_in_exact_features_is_algorithm_2(
     Geometry(variance, log_det, beta).check(optimizer, info)
 
 
-@pytest.mark.daily(2)
-@pytest.mark.slow
+@pytest.mark.long
 @waving
 @in_pairs
 def test_adaptive_truncation_in_fourier_features_is_algorithm_2_with_the_width_of_lemma_1(
@@ -194,7 +191,7 @@ def test_adaptive_truncation_in_fourier_features_is_algorithm_2_with_the_width_o
     Geometry(variance, log_det, beta).check(optimizer, info)
 
 
-@pytest.mark.daily(4)
+@pytest.mark.long
 @cases
 @in_pairs
 def test_adaptive_truncation_on_a_dictionary_is_algorithm_2_with_the_width_of_theorem_4(
@@ -221,8 +218,7 @@ def test_adaptive_truncation_on_a_dictionary_is_algorithm_2_with_the_width_of_th
     Geometry(variance, log_det, beta).check(optimizer, info)
 
 
-@pytest.mark.daily(4)
-@pytest.mark.slow
+@pytest.mark.long
 @cases
 @ridges
 def test_least_squares_on_a_dictionary_is_ridge_regression_in_its_features(
@@ -240,6 +236,7 @@ def test_least_squares_on_a_dictionary_is_ridge_regression_in_its_features(
     np.testing.assert_allclose(2 * info.information_gain, log_det, rtol=1e-7)
 
 
+@pytest.mark.long
 @waving
 @ridges
 def test_least_squares_in_folded_waves_is_ridge_regression_in_all_of_them(

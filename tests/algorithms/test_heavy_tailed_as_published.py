@@ -18,13 +18,7 @@ roots = pytest.mark.parametrize("root", ROOTS)
 in_pairs = pytest.mark.parametrize(  # any two choices meet
     ("case", "alpha", "root"),
     [
-        pytest.param(
-            case,
-            alpha,
-            root,
-            id=f"{name}-{alpha}-{root}",
-            marks=[pytest.mark.slow] if alpha == 0.5 else [],
-        )
+        pytest.param(case, alpha, root, id=f"{name}-{alpha}-{root}")
         for index, (name, case) in enumerate(CASES.items())
         for alpha, root in zip(MOMENTS, ROOTS[:: 1 if index % 2 else -1], strict=True)
     ],
@@ -80,7 +74,6 @@ def check(
 
 
 @pytest.mark.daily(2)
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "nodes", "lengthscale"),
     [(waves(LINE, 0.25), 20, 0.25), (waves(GRID, 0.45), 6, 0.45)],
@@ -105,8 +98,7 @@ def test_quadrature_has_a_cosine_and_a_sine_of_every_node(
     assert cut
 
 
-@pytest.mark.daily(2)
-@pytest.mark.slow
+@pytest.mark.long
 @in_pairs
 def test_a_dictionary_drawn_every_round_has_a_feature_for_each_arm(
     case: Case, alpha: float, root: str
@@ -139,7 +131,7 @@ def test_the_dimension_is_the_number_of_arms_whatever_the_rank() -> None:
     assert dimensions["cholesky"] < 20
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_former_dictionaries_are_kept_and_a_saved_run_goes_on_the_same(tmp_path: Path) -> None:
     """A small q, so that dictionaries change: tables that are kept must be those of their arms."""
     case = CASES["matern"]

@@ -22,7 +22,6 @@ BUILDS: dict[str, Callable[[], sf.Optimizer]] = {
 
 
 @pytest.mark.daily(6)
-@pytest.mark.slow
 @pytest.mark.parametrize("name", BUILDS)
 @pytest.mark.parametrize(
     ("where", "reward"),
@@ -98,6 +97,7 @@ def test_a_reward_that_would_overflow_is_cut_like_any_other() -> None:
         torch.testing.assert_close(left, right, rtol=0.0, atol=0.5)
 
 
+@pytest.mark.long
 def test_a_very_small_ridge_loses_no_digits() -> None:
     """Rank-one updates from V^{-1} = I / ridge would; refreshed when V grows much at once."""
     space = sf.Arms(LINE)
@@ -120,7 +120,6 @@ def test_a_very_small_ridge_loses_no_digits() -> None:
 
 
 @pytest.mark.daily(8)
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "space", [sf.Arms([[0.0], [1.0]]), sf.Box([0.0], [1.0])], ids=["arms", "box"]
 )

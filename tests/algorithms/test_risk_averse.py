@@ -82,9 +82,9 @@ cases = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 levels = pytest.mark.parametrize(
     "level",
     [
-        pytest.param(Fraction(1, 10), id="1/10", marks=pytest.mark.slow),
+        pytest.param(Fraction(1, 10), id="1/10"),
         pytest.param(Fraction(2, 5), id="2/5"),
-        pytest.param(Fraction(9, 10), id="9/10", marks=pytest.mark.slow),
+        pytest.param(Fraction(9, 10), id="9/10"),
     ],
 )
 
@@ -103,8 +103,7 @@ def check_likely(known: reference.Round, x: int, z: int, lacing: np.ndarray) -> 
 class TestVUcb:
     """Algorithm 1."""
 
-    @pytest.mark.daily(6)
-    @pytest.mark.slow
+    @pytest.mark.long
     def test_asks_what_algorithm_1_asks(self, case: Case, level: Fraction) -> None:
         def check(known: reference.Round, x: int, z: int) -> None:
             best, lacing = known.v_ucb(level)
@@ -116,7 +115,7 @@ class TestVUcb:
         Run(case, optimizer).check_every_round(check)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["se-unequal", "matern-zeros", "control-noise"])
 def test_v_ucb_asks_any_lacing_value_by_choice(name: str) -> None:
     case, level, unlikely = CASES[name], Fraction(2, 5), 0
@@ -138,7 +137,7 @@ def test_v_ucb_asks_any_lacing_value_by_choice(name: str) -> None:
 class TestStableOpt:
     """The limit of V-UCB at level 0."""
 
-    @pytest.mark.slow
+    @pytest.mark.long
     def test_asks_what_stable_opt_asks(self, case: Case) -> None:
         def check(known: reference.Round, x: int, z: int) -> None:
             best, lacing = known.stable_opt()
@@ -148,7 +147,7 @@ class TestStableOpt:
         optimizer = stable_opt(case.joint, case.kernel(), ridge=NOISE)
         Run(case, optimizer).check_every_round(check)
 
-    @pytest.mark.slow
+    @pytest.mark.long
     def test_v_ucb_at_a_level_near_0_asks_the_same_points_as_stable_opt(self, case: Case) -> None:
         space, kernel = case.joint, case.kernel()
         left = Run(case, v_ucb(space, kernel, level=TINY, ridge=NOISE))
@@ -158,6 +157,7 @@ class TestStableOpt:
         assert left.rewards == right.rewards
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("make", [v_ucb, cvar_ucb, stable_opt])
 def test_the_best_round_can_be_recommended(make: Any) -> None:
     """That whose lower bound was largest when its design was chosen."""
@@ -173,8 +173,7 @@ def test_the_best_round_can_be_recommended(make: Any) -> None:
     assert optimizer.recommend().point.tolist() == max(rounds)[1]
 
 
-@pytest.mark.daily(6)
-@pytest.mark.slow
+@pytest.mark.long
 @cases
 @levels
 def test_cvar_ucb_asks_what_the_construction_asks(case: Case, level: Fraction) -> None:

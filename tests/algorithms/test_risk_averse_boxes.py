@@ -25,8 +25,7 @@ BOXES: dict[str, sf.Joint] = {
 }
 
 
-@pytest.mark.daily(1)
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", BOXES)
 def test_in_a_box_too_a_level_near_0_asks_the_same_points_as_stable_opt(name: str) -> None:
     joint, kernel = BOXES[name], sf.kernels.squared_exponential(0.3)
@@ -40,8 +39,7 @@ def test_in_a_box_too_a_level_near_0_asks_the_same_points_as_stable_opt(name: st
             optimizer.tell(query, float(torch.sin(7.0 * query.point.sum())))
 
 
-@pytest.mark.daily(2)
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", BOXES)
 @pytest.mark.parametrize(
     ("build", "level"),

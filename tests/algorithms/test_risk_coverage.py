@@ -90,7 +90,7 @@ class TestCoverage:
         failures = uncovered(random_case, theorem, level, self.PROBLEMS, self.ROUNDS)
         assert failures <= self.ADMISSIBLE
 
-    @pytest.mark.slow
+    @pytest.mark.long
     def test_half_a_deviation_is_not_enough(self) -> None:
         """What the test above would see.
 
@@ -117,8 +117,7 @@ RISKS: dict[str, tuple[Risk, ScorePolicy, Callable[[np.ndarray, np.ndarray], np.
 }
 
 
-@pytest.mark.daily(2)
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", RISKS)
 def test_regret_is_at_most_twice_the_reach_of_what_is_measured(name: str) -> None:
     """Lemma 3, in every round in which all bounds hold; for the other risks by the same proof.

@@ -28,7 +28,7 @@ def contaminated(number: int, seed: int) -> tuple[torch.Tensor, torch.Tensor, to
     return points, torch.where(spikes, rewards + 30.0 * sign, rewards), spikes
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(
     "estimator", [sf.Huber(), sf.StudentT()], ids=lambda part: type(part).__name__
@@ -52,9 +52,8 @@ def test_spikes_hardly_move_a_robust_mean(estimator: object, seed: int) -> None:
     assert errors[0] < 0.1 * errors[1]
 
 
-@pytest.mark.daily(1)
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", [0, *[pytest.param(s, marks=pytest.mark.slow) for s in (1, 2)]])
+@pytest.mark.long
+@pytest.mark.parametrize("seed", [0, 1, 2])
 def test_the_default_learns_through_spikes(seed: int) -> None:
     points, rewards, spikes = contaminated(100, seed)
     optimizer = robust_ucb(sf.Box([0.0], [1.0]))
@@ -80,7 +79,7 @@ def test_the_default_finds_the_optimum_under_spikes(space: str) -> None:
     assert float(truth(optimizer.recommend().point)) > 0.8
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_lone_spike_is_not_recommended() -> None:
     """Nothing else was ever measured near it; the neighbours further off still decide."""
     optimizer = robust_ucb(sf.Box([0.0], [1.0]))
@@ -93,7 +92,7 @@ def test_a_lone_spike_is_not_recommended() -> None:
     assert float(optimizer.recommend().point) == pytest.approx(0.7, abs=0.1)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_clean_data_lose_little_weight() -> None:
     generator = np.random.default_rng(0)
     points = torch.from_numpy(generator.uniform(size=(80, 1)))
@@ -120,8 +119,7 @@ def test_skewed_noise_does_not_hide_the_optimum() -> None:
     assert float(truth(optimizer.recommend().point)) > 0.85
 
 
-@pytest.mark.daily(1)
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("share", [0.55, 0.9])
 def test_mostly_equal_rewards_with_spikes(share: float) -> None:
     """The median absolute deviation is 0 then: a coarse clock, or a count that is mostly 0."""
@@ -137,7 +135,7 @@ def test_mostly_equal_rewards_with_spikes(share: float) -> None:
         assert bool(((mean > 0.0) & (mean < 11.0)).all())
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_extremes_that_agree_with_each_other_are_not_outliers() -> None:
     """A search measures mostly near the optimum; the few points far away are true all the same."""
     generator = np.random.default_rng(1)
@@ -151,6 +149,7 @@ def test_extremes_that_agree_with_each_other_are_not_outliers() -> None:
     assert float((mean - f[-3:]).abs().max()) < 10.0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("standardise", [True, False])
 def test_a_search_that_has_homed_in_believes_in_the_rest(standardise: bool) -> None:
     """Rewards near the optimum spread like the noise; the function reaches further elsewhere."""
@@ -183,7 +182,7 @@ def test_lengthscales_are_pooled_in_many_variables_some_categorical(
     assert robust_ucb(box)._history.model.hyperparameters.lengthscales == prior
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_given_kernel_has_inducing_points_beyond_a_thousand_in_a_box() -> None:
     points = torch.rand(1100, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     optimizer = sf.algorithms.robust_ucb(

@@ -83,8 +83,7 @@ def test_the_horizon_is_that_of_the_run() -> None:
         RUNS["ata"](MOMENT, LOUD, horizon=400)
 
 
-@pytest.mark.slow
-@pytest.mark.slow
+@pytest.mark.long
 def test_bounds_of_a_run_are_as_wide_as_is_said() -> None:
     """All rounds at one arm, where f is 0."""
     width = widths.dual_mixture(2.0, 200.0, shifts=[64.0])

@@ -41,6 +41,7 @@ def of_the_optimizer(estimator: Any, number: int) -> Any:
     return optimizer.belief().posterior
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("number", [1, 7, 300])
 @pytest.mark.parametrize(
     "estimator", [sf.LeastSquares(), sf.Truncation(MOMENT), ATA], ids=["ls", "tgp", "ata"]
@@ -140,6 +141,7 @@ def test_rounding_does_not_add_up() -> None:
     np.testing.assert_allclose(bandit.coefficients, exact, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.long
 def test_rewards_that_can_no_longer_be_truncated_are_not_kept() -> None:
     random = np.random.default_rng(0)
     bandit = sf.bandits.contextual(2, estimator=sf.AdaptiveTruncation(MOMENT, horizon=3000))

@@ -11,6 +11,7 @@ ROWS = np.random.default_rng(0).standard_normal((40, 3))
 STEPS = st.lists(st.sampled_from(["expect", "fulfil", "withdraw", "learn", "look"]), max_size=40)
 
 
+@pytest.mark.long
 @given(STEPS, st.randoms(use_true_random=False))
 def test_both_geometries_are_those_of_their_rows(steps: list[str], random) -> None:  # type: ignore[no-untyped-def]
     found = Anticipating(RunningRidge(3, 0.5))

@@ -43,6 +43,7 @@ def plain(lengthscale: float, space: str, name: str, delta: float = 0.05) -> sf.
     return told(made, 50.0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NOISE)
 @pytest.mark.parametrize("space", SPACES)
 def test_it_is_that_of_the_theorem_for_the_rewards_less_a_constant(space: str, name: str) -> None:
@@ -59,6 +60,7 @@ def test_it_is_that_of_the_theorem_for_the_rewards_less_a_constant(space: str, n
     assert F.max() - F[3] <= found.within
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NOISE)
 def test_of_several_lengthscales_the_widest_bounds_count(name: str) -> None:
     lengthscales = [0.15, 0.3, 0.6]
@@ -73,6 +75,7 @@ def test_of_several_lengthscales_the_widest_bounds_count(name: str) -> None:
     assert sum(text.count(" or ") for text in found.assumptions) == 2
 
 
+@pytest.mark.long
 def test_a_recommendation_has_that_of_its_point_and_the_search_is_the_same() -> None:
     optimizer, other = assumed(**NOISE["noise"]), told(sf.algorithms.robust_ucb(SPACES["arms"]))
     best = optimizer.recommend()
@@ -82,6 +85,7 @@ def test_a_recommendation_has_that_of_its_point_and_the_search_is_the_same() -> 
     assert optimizer.ask().arm == other.ask().arm
 
 
+@pytest.mark.long
 def test_a_saved_run_keeps_them(tmp_path: Path) -> None:
     optimizer = assumed(lengthscale=[0.2, 0.4], **NOISE["deviation"])
     optimizer.save(tmp_path / "run")
@@ -90,7 +94,7 @@ def test_a_saved_run_keeps_them(tmp_path: Path) -> None:
     assert str(again.belief().certificate()) == str(optimizer.belief().certificate())
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("misfit", [0.0, 0.3])
 def test_a_function_near_one_of_the_norm_is_bounded_by_its_distance(misfit: float) -> None:
     """Off by the misfit up and down in turn, which no function of the norm is."""
@@ -146,6 +150,7 @@ def test_what_cannot_be_assumed_is_refused(name: str) -> None:
         sf.Assumptions(**{"norm": 1.0, "lengthscale": 0.2, **parts})
 
 
+@pytest.mark.long
 def test_a_moment_of_a_lower_order_is_one_of_the_rewards_about_their_mean() -> None:
     found = assumed(deviation=0.3, order=1.5).belief().certificate(design=LINE[3])
     moment = sf.Moment(0.5, 0.3**1.5, "mean")
@@ -172,6 +177,7 @@ def test_lengthscales_that_the_measurements_contradict_are_left_out() -> None:
     assert wrong.recommend().certificate is None
 
 
+@pytest.mark.long
 def test_nothing_is_proved_where_measurements_fail_or_drift() -> None:
     failed = assumed(**NOISE["noise"])
     failed.forget(failed.ask(), failed=True)

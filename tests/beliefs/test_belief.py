@@ -72,6 +72,7 @@ def test_there_is_none_before_the_first_reward() -> None:
         optimizer.belief()
 
 
+@pytest.mark.long
 @every
 def test_later_measurements_change_it_only_where_it_is_asked_for_anew(name: str) -> None:
     optimizer = build(name)
@@ -160,6 +161,7 @@ def test_joint_is_mean_and_covariance_of_batches(name: str) -> None:
         close(batched.covariance[index], covariance[rows_of, rows_of])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["box", "joint"])
 def test_joint_is_differentiable(name: str) -> None:
     optimizer = build(name)
@@ -200,7 +202,7 @@ def fitted(**parts: Any) -> Belief:
     return optimizer.belief()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("estimand", ["location", "median", "mean"])
 def test_a_point_does_not_differ_from_itself(estimand: Any) -> None:
     for belief in (fitted(estimand=estimand), told_belief("arms"), told_belief("box")):
@@ -281,7 +283,7 @@ RUNS: dict[str, Any] = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", RUNS)
 def test_further_measurements_give_the_belief_of_a_copy_that_is_told(name: str) -> None:
     optimizer = RUNS[name]()
@@ -395,12 +397,14 @@ def test_loading_a_constrained_run_fits_nothing(tmp_path, monkeypatch, told_at_o
     assert torch.equal(loaded.ask().point, optimizer.ask().point)
 
 
+@pytest.mark.long
 def test_a_belief_may_be_copied() -> None:
     belief = fitted(outcomes=LIMIT)
     assert torch.equal(copy.deepcopy(belief).predict(LINE)[0], belief.predict(LINE)[0])
     assert np.isfinite(copy.deepcopy(belief).weights.numpy()).all()
 
 
+@pytest.mark.long
 def test_a_difference_is_that_of_the_reported_values():
     optimizer = sf.algorithms.robust_ucb(sf.Box([0.0], [1.0]), seed=0)
     x = torch.linspace(0.0, 1.0, 9, dtype=torch.float64).unsqueeze(-1)
@@ -412,6 +416,7 @@ def test_a_difference_is_that_of_the_reported_values():
     assert middle == pytest.approx(float(high - low), rel=1e-9)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("number", "degrees"), [(4, 3), (12, 9)])
 def test_few_rewards_for_the_fitted_hyperparameters_widen_intervals(number, degrees):
     """To a quantile of Student's t; where hyperparameters are given, they are normal."""

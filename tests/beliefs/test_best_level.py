@@ -27,7 +27,7 @@ def _told(edge: float, **outcomes: sf.Constraint) -> sf.Optimizer:
     return optimizer
 
 
-@pytest.mark.slow
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("edge", [0.7, pytest.param(0.35, marks=pytest.mark.long)])
 def test_a_search_bisects_towards_an_edge(edge: float) -> None:
     optimizer, good = _told(edge), GRID[edge < GRID].min()
@@ -40,7 +40,7 @@ def test_a_search_bisects_towards_an_edge(edge: float) -> None:
     assert np.ptp(asked) > 0.2 * step, "pending queries count for the side they are likely to be on"
 
 
-@pytest.mark.slow
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("edge", [0.35, 0.7])
 def test_what_is_recommended_beside_an_edge_is_the_best_measured_point(edge: float) -> None:
     best = _told(edge).recommend()
@@ -48,7 +48,7 @@ def test_what_is_recommended_beside_an_edge_is_the_best_measured_point(edge: flo
     assert best.feasibility == 1.0, "a level is no limit of the user"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_best_level_is_one_where_the_limits_hold() -> None:
     optimizer = _told(0.7, memory=sf.Constraint(maximum=8.0))
     belief = optimizer.belief()
@@ -56,7 +56,7 @@ def test_the_best_level_is_one_where_the_limits_hold() -> None:
     assert float(optimizer.recommend().point) <= 0.7
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_level_that_was_measured_at_one_point_does_not_go_on() -> None:
     optimizer = _told(GRID[-2])
     optimizer.tell([1.0], -1.01)
@@ -65,7 +65,6 @@ def test_a_level_that_was_measured_at_one_point_does_not_go_on() -> None:
     assert on_best_level(belief) is belief
 
 
-@pytest.mark.slow
 def test_without_a_jump_the_belief_is_that_of_all_rewards() -> None:
     optimizer = sf.algorithms.robust_ucb(sf.Box([0.0], [1.0]), seed=0)
     optimizer.tell_all(GRID[:, None], -np.square(GRID - 0.4))

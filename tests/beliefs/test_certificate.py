@@ -35,6 +35,7 @@ def told(make: Callable[..., sf.Optimizer] = gp_ucb, number: int = 200, **parts:
     return optimizer
 
 
+@pytest.mark.long
 @proofs
 def test_it_is_true_of_the_design_and_of_all_others(known: dict[str, Any]) -> None:
     belief = told(**known).belief()
@@ -53,6 +54,7 @@ def test_it_is_true_of_the_design_and_of_all_others(known: dict[str, Any]) -> No
     assert str(found).startswith(f"f at {LINE[found.arm].tolist()} is at least")
 
 
+@pytest.mark.daily(1)
 @proofs
 def test_the_design_and_delta_may_be_given(known: dict[str, Any]) -> None:
     belief = told(**known).belief()
@@ -67,6 +69,7 @@ def test_the_design_and_delta_may_be_given(known: dict[str, Any]) -> None:
     assert found.within > usual.within
 
 
+@pytest.mark.long
 def test_what_bounds_share_does_not_count_twice() -> None:
     """The largest difference from the best design is less than that of the bounds."""
     found = told(number=2_000, **PROVED["variance"]).belief().certificate()
@@ -79,6 +82,7 @@ def test_before_much_is_measured_the_norm_says_how_far_apart_values_are() -> Non
     assert 0.0 < found.within <= 2.0 * distance + 1e-9 < found.upper - found.lower + 1e-9
 
 
+@pytest.mark.long
 def test_a_recommendation_has_that_of_its_point() -> None:
     optimizer = told(**PROVED["noise"])
     best, belief = optimizer.recommend(), optimizer.belief()
@@ -189,6 +193,7 @@ REFUSED: dict[str, tuple[Callable[[], sf.Optimizer], str]] = {
 }
 
 
+@pytest.mark.daily(3)
 @pytest.mark.filterwarnings("ignore:the bounds cannot separate", "ignore:the rewards contradict")
 @pytest.mark.parametrize("name", REFUSED)
 def test_without_an_assumption_there_is_none_and_it_says_which(name: str) -> None:
@@ -199,6 +204,7 @@ def test_without_an_assumption_there_is_none_and_it_says_which(name: str) -> Non
     assert optimizer.recommend().certificate is None
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("delta", [0.0, 1.0, -0.1, "small"])
 def test_a_delta_that_is_no_probability(delta: Any) -> None:
     with pytest.raises(sf.InvalidInput, match="`delta`"):

@@ -27,6 +27,7 @@ def beliefs(
     return optimizer.belief().constraints.beliefs["memory"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("limit", LIMITS)
 @pytest.mark.parametrize("at", [0.0, 0.25, 1.0])
 def test_the_interval_includes_the_limit_where_both_are_likely(limit: str, at: float) -> None:
@@ -41,6 +42,7 @@ def test_the_interval_includes_the_limit_where_both_are_likely(limit: str, at: f
     assert float(found.probability[there]) == pytest.approx(0.5, abs=0.02)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("limit", LIMITS)
 def test_nothing_contradicts_measurements_that_agree(limit: str) -> None:
     found = beliefs(limit, {}).predict(LINE)
@@ -52,6 +54,7 @@ def test_nothing_contradicts_measurements_that_agree(limit: str) -> None:
 STEP = {0.0: 0.0, 0.2: 31.0, 0.4: 33.0, 0.6: 9.0, 0.8: 7.5, 1.0: 38.0}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 @pytest.mark.parametrize(
     ("limit", "is_of_one_sign"),

@@ -27,6 +27,7 @@ def run(space: str, assume: sf.Assumptions | None = None, watched: bool = True) 
     return optimizer
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("space", ["box", "arms"])
 def test_what_is_assumed_of_the_objective_proves_nothing_of_another_outcome(space: str) -> None:
     belief = run(space, ASSUMED).belief()
@@ -35,6 +36,7 @@ def test_what_is_assumed_of_the_objective_proves_nothing_of_another_outcome(spac
         belief.of(outcome="memory").certificate()
 
 
+@pytest.mark.long
 def test_another_outcome_is_not_in_the_units_of_the_objective() -> None:
     belief = run("box").belief()
     doubled = belief.of(units=sf.regression.transforms.Chain((sf.regression.transforms.Log(),)))
@@ -42,6 +44,7 @@ def test_another_outcome_is_not_in_the_units_of_the_objective() -> None:
         assert float(of.of(outcome="memory").predict([[0.5]])[0]) == pytest.approx(50.0, rel=0.2)
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("watched", [True, False])
 def test_an_outcome_that_was_not_measured_is_refused(watched: bool) -> None:
     belief = run("box", watched=watched).belief()
@@ -50,6 +53,7 @@ def test_an_outcome_that_was_not_measured_is_refused(watched: bool) -> None:
         belief.of(outcome="disk")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("space", "points"),
     [
@@ -63,6 +67,7 @@ def test_the_bias_is_asked_at_points_as_lists(space: str, points: list) -> None:
     assert run(space).belief().outcome.bias_near(points).shape == (2,)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("space", SPACES)
 def test_without_constraints_every_design_is_feasible(space: str) -> None:
     candidates = run(space, watched=False).belief().candidates

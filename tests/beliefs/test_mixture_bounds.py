@@ -123,6 +123,7 @@ def test_the_width_of_a_sketch_is_known_from_the_sketch(ridge: float, ratio: flo
 class TestUnknownNorm:
     """Without a norm bound, it is at least twice the norm that the rewards certify."""
 
+    @pytest.mark.long
     @pytest.mark.parametrize("ridge", [NOISE**2, 1.0])
     def test_it_is_twice_what_every_function_near_the_rewards_has(self, ridge: float) -> None:
         x = GRID[TOLD]
@@ -215,6 +216,7 @@ class TestUses:
         assert float(each[1][0, column]) <= risks[1]
         assert float(each[2][0, column]) >= risks[2]
 
+    @pytest.mark.long
     def test_draws_are_as_wide_as_the_bounds(self) -> None:
         belief = told().belief()
         points = belief.space.points
@@ -272,6 +274,7 @@ def risky(design: Any, width: Any = DUAL) -> sf.Optimizer:
 SEMS = np.array([0.0, 1.0, 0.0, 0.2, 0.0, 3.0, 0.0, 0.5, 0.0, 1.0])
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("space", [sf.Arms(GRID), sf.Box([0.0], [1.0])], ids=["arms", "box"])
 @pytest.mark.parametrize("ridge", [NOISE**2, 1.0])
 @pytest.mark.parametrize("dual", [True, False])
@@ -311,6 +314,7 @@ def test_widths_count_standard_errors(width: Any) -> None:
     assert found(SEMS) == pytest.approx(grown * found(0.0 * SEMS), rel=1e-6)
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("width", [DUAL, widths.srinivas()], ids=["intersection", "symmetric"])
 @pytest.mark.parametrize("design", [sf.Arms(GRID), sf.Box([0.0], [1.0])], ids=["arms", "box"])
 def test_bounds_at_a_location_are_those_at_its_point(design: Any, width: Any) -> None:
@@ -326,6 +330,7 @@ def test_bounds_at_a_location_are_those_at_its_point(design: Any, width: Any) ->
             torch.testing.assert_close(ours, theirs[:, 2:])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("proved", [False, True])
 @pytest.mark.parametrize("recommendation", ["mean", "rounds"])
 def test_a_round_on_arms_factorises_nothing(

@@ -32,7 +32,7 @@ def run(points: Tensor, rewards: Tensor) -> sf.Optimizer:
     return optimizer
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_narrow_maximum_is_recommended_and_survives_saving(tmp_path: Path) -> None:
     optimizer = run(*table())
     best = optimizer.recommend()

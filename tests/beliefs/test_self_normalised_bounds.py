@@ -58,6 +58,7 @@ def passes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return count
 
 
+@pytest.mark.daily(4)
 @pytest.mark.parametrize("center", CENTERS)
 @pytest.mark.parametrize("number", [1, 2, 10, 65])
 @pytest.mark.parametrize("misfit", [0.0, 0.2])
@@ -118,6 +119,7 @@ def told(
     return optimizer
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("center", CENTERS)
 @pytest.mark.parametrize("alpha", [1.0, 0.5])
 def test_bounds_have_the_unit_of_the_rewards(alpha: float, center: Any) -> None:
@@ -179,6 +181,7 @@ def test_rewards_that_no_such_function_gives_are_told() -> None:
         optimizer.belief()
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("order", [1.02, 1.1, 1.25, 1.5, 1.77, 1.9, 1.99, 2.0])
 def test_the_inequality_of_which_they_are_made(order: float) -> None:
     c, more = exponents(order)
@@ -203,6 +206,7 @@ class TestLimits:
         "second moment": (self_normalised(sf.Moment(1.0, 2.25), NORM), sf.LeastSquares(), 1.5),
     }
 
+    @pytest.mark.long
     @pytest.mark.filterwarnings("ignore:the bounds cannot separate")
     @pytest.mark.parametrize("name", ASSUMED)
     def test_bounds_are_within_them_and_choices_are_not_by_them(self, name: str) -> None:

@@ -139,8 +139,7 @@ def on_device(name: str) -> sf.Optimizer:
     return sf.Optimizer(made.problem.to(DEVICE), made.method, seed=1)
 
 
-@pytest.mark.daily(4)
-@pytest.mark.slow
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("name", RUNS)
 def test_a_run_goes_on_from_its_file(name: str, tmp_path: Path) -> None:
     optimizer, effects = on_device(name), name in EFFECTS
@@ -159,7 +158,6 @@ def test_a_run_goes_on_from_its_file(name: str, tmp_path: Path) -> None:
     assert play(loaded, 2, effects) == play(optimizer, 2, effects)
 
 
-@pytest.mark.slow
 def test_what_a_user_passes_may_be_in_the_memory_of_a_cpu() -> None:
     optimizer, part = on_device("default"), sf.Box([0.0, 0.0], [0.5, 0.4])
     play(optimizer, 4, effects=False)

@@ -77,11 +77,6 @@ REDRAWN = table_of(space=("arms", "bare"), features=("greedy", "sampled", "adapt
 STEADY = sf.widths.constant(1.5)
 
 
-def is_slow(cell: Cell) -> bool:
-    """The quick check has a space of each kind."""
-    return cell.space not in ("arms", "box", "joint-bare", "joint-density")
-
-
 def lengthscales(space: str, dimension: int) -> np.ndarray:
     return np.asarray(kernel_on(space).lengthscale.detach()).reshape(-1) * np.ones(dimension)
 
@@ -96,9 +91,8 @@ class TestFullDictionary:
         return optimizer, seen.cpu().numpy()
 
     @pytest.mark.daily(13)
-    @pytest.mark.slow
     @pytest.mark.parametrize("features", FULL)
-    @pytest.mark.parametrize("cell", cells(table_of(space=SPACES), is_slow))
+    @pytest.mark.parametrize("cell", cells(table_of(space=SPACES)))
     def test_is_the_formula(self, cell: Cell, features: str) -> None:
         optimizer, pulled = self.told(cell, features)
         if features == "batches" and cell.space in TABULAR:
@@ -130,7 +124,7 @@ class TestFullDictionary:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("cell", cells(in_pairs(BEYOND_REACH), is_slow))
+@pytest.mark.parametrize("cell", cells(in_pairs(BEYOND_REACH)))
 def test_an_endless_threshold_is_least_squares(cell: Cell) -> None:
     cell, endless = replace(cell, estimator="least-squares"), ENDLESS[cell.estimator]()
     plain, robust = cell.build(), cell.build(estimator=endless)
@@ -144,7 +138,7 @@ class TestOrder:
     """What a set of rewards says does not depend on how they came."""
 
     @pytest.mark.long
-    @pytest.mark.parametrize("cell", cells(in_pairs(UNORDERED), is_slow))
+    @pytest.mark.parametrize("cell", cells(in_pairs(UNORDERED)))
     def test_of_tells(self, cell: Cell) -> None:
         tolerance = 1e-6 if cell.estimator == "huber" else 1e-9
         if cell.features == "exact" and cell.space not in TABULAR:
@@ -161,8 +155,7 @@ class TestOrder:
         same_belief(at_once, forwards, tolerance)
 
     @pytest.mark.daily(7)
-    @pytest.mark.slow
-    @pytest.mark.parametrize("cell", cells(LINEAR + KEPT, is_slow))
+    @pytest.mark.parametrize("cell", cells(LINEAR + KEPT))
     def test_of_the_rewards_of_a_batch(self, cell: Cell) -> None:
         left, right = cell.build(), cell.build()
         for optimizer, order in ((left, (0, 1, 2, 3)), (right, (2, 0, 3, 1))):
@@ -192,9 +185,8 @@ def seen(cell: Cell, query: sf.Query) -> torch.Tensor:
 class TestPending:
     """A pending query is a pull without a reward."""
 
-    @pytest.mark.daily(7)
-    @pytest.mark.slow
-    @pytest.mark.parametrize("cell", cells(LINEAR + KEPT, is_slow))
+    @pytest.mark.daily(4)
+    @pytest.mark.parametrize("cell", cells(LINEAR + KEPT))
     def test_it_leaves_the_posterior_and_steers_the_next_ask_as_a_reward_of_its_mean_does(
         self, cell: Cell
     ) -> None:
@@ -213,7 +205,6 @@ class TestPending:
         assert asked(pending.ask(arms=among)) == asked(told.ask(arms=among))
 
     @pytest.mark.daily(4)
-    @pytest.mark.slow
     @pytest.mark.parametrize("cell", cells(table_of(space=TABULAR[:4], features=LASTING)))
     def test_a_batch_is_what_is_asked_when_each_mean_is_told(self, cell: Cell) -> None:
         pending, told = (cell.build(width=STEADY) for _ in range(2))
@@ -225,7 +216,6 @@ class TestPending:
             told.tell(other, mean_at(told, seen(cell, other)))
 
     @pytest.mark.daily(11)
-    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("cell", "failed"),
         [

@@ -12,12 +12,6 @@ from support.device import DEVICE
 VALUE = st.floats(-10.0, 10.0)
 
 
-def is_slow(cell: Cell) -> bool:
-    """The quick check has the exact process and one of arms."""
-    return cell.features != "exact" and cell.space != "joint-arms"
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("risk", RISKS)
 @given(data=st.data(), number=st.integers(1, 8))
 @settings(max_examples=30, deadline=None, database=None, derandomize=True)
@@ -38,9 +32,8 @@ def test_the_risk_of_bounds_brackets_the_risk(risk: str, data: st.DataObject, nu
 
 
 @pytest.mark.daily(16)
-@pytest.mark.slow
 @pytest.mark.parametrize("risk", RISKS)
-@pytest.mark.parametrize("cell", cells(table_of(space=JOINT, features=LASTING), is_slow))
+@pytest.mark.parametrize("cell", cells(table_of(space=JOINT, features=LASTING)))
 def test_an_optimiser_reports_the_risk_of_its_bounds(cell: Cell, risk: str) -> None:
     optimizer = Cell(cell.space, cell.features, risk=risk).build()
     inform(optimizer)
@@ -64,7 +57,6 @@ def test_an_optimiser_reports_the_risk_of_its_bounds(cell: Cell, risk: str) -> N
 
 
 @pytest.mark.daily(7)
-@pytest.mark.slow
 @pytest.mark.parametrize("cell", cells(table_of(space=JOINT, features=("exact",), risk=RISKS)))
 def test_the_recommendation_is_the_best_of_the_designs_measured(cell: Cell) -> None:
     optimizer = cell.build()

@@ -20,23 +20,14 @@ from support.contract_table import (
     locations,
     numbers,
     of_design,
-    takes_long,
 )
 from surefoot.types import OBJECTIVE, Measurement
 
 ESTIMANDS: tuple[sf.acquisition.Estimand, ...] = ("location", "median", "mean")
 
-# The first of the pairs have most of them; the rest, and searches in boxes, take long.
-LATER = set(PAIRS[12:])
-
-
-def is_slow(cell: Cell) -> bool:
-    return takes_long(cell) or cell in LATER
-
-
 # By module, so that all tests of a cell share one undisturbed run.
-every = pytest.mark.parametrize("cell", cells(PAIRS, slow=is_slow), scope="module")
-some = pytest.mark.parametrize("cell", cells(PAIRS[::4], slow=is_slow), scope="module")
+every = pytest.mark.parametrize("cell", cells(PAIRS), scope="module")
+some = pytest.mark.parametrize("cell", cells(PAIRS[::4]), scope="module")
 
 
 def rounds(cell: Cell) -> int:
@@ -62,8 +53,7 @@ def look(optimizer: sf.Optimizer, path: Path, thoroughly: bool = True) -> None:
         optimizer.belief([Measurement(x, {OBJECTIVE: 1.0}, z) for x, z in further])
 
 
-@pytest.mark.daily(16)
-@pytest.mark.slow
+@pytest.mark.daily(6)
 @every
 def test_a_run_is_the_same_when_it_is_looked_at_saved_and_loaded(
     cell: Cell, tmp_path: Path
@@ -104,8 +94,7 @@ def check_finite(optimizer: sf.Optimizer) -> None:
     assert bool(((weights >= 0.0) & (weights <= 1.0)).all())
 
 
-@pytest.mark.daily(16)
-@pytest.mark.slow
+@pytest.mark.daily(1)
 @every
 def test_later_measurements_do_not_change_a_belief(cell: Cell) -> None:
     """What it says then, for the first time, is what a copy of it said before."""

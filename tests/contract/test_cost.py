@@ -259,13 +259,13 @@ def redraws(name: str) -> bool:
     return "bkb" in name or "Nyström" in name
 
 
-@pytest.mark.slow
+@pytest.mark.daily(6)
 @pytest.mark.parametrize("name", ARMS)
 def test_a_round_on_arms(name: str) -> None:
     grow_as_stated(ARMS[name], 60 // (1 + redraws(name)), 4, ROUNDING)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[] if name in QUICK else pytest.mark.long) for name in BOXES]
 )
@@ -286,7 +286,7 @@ def test_a_round_on_arms_after_many(name: str) -> None:
     grow_as_stated(ARMS[name], 500 if redraws(name) else 4_000, 32, SEARCH)
 
 
-@pytest.mark.slow
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("name", ["`gp_ucb`", "`ata_gp_ucb`", "`v_ucb`", "`bkb`", "`bbkb`"])
 def test_a_round_grows_with_the_arms(name: str) -> None:
     """With dictionaries that are redrawn, more where more arms are left to be told apart."""
@@ -321,7 +321,7 @@ def test_a_round_does_not_grow_with_the_pending_queries() -> None:
         assert holds("flat", few.operators, many.operators, 16, ROUNDING), (few, many)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["`bkb`", "`bkb` in a box"])
 def test_rewards_that_are_told_together_cost_the_same_each(name: str) -> None:
     costs, numbers = [], (100, 400)
@@ -335,6 +335,7 @@ def test_rewards_that_are_told_together_cost_the_same_each(name: str) -> None:
         assert many <= SEARCH * first, costs
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("policy", ["ucb", "thompson"])
 def test_a_decision_of_a_contextual_bandit(policy: Any) -> None:
     bandit, source = sf.bandits.contextual(5, policy=policy), np.random.default_rng(0)
@@ -353,6 +354,7 @@ def test_a_decision_of_a_contextual_bandit(policy: Any) -> None:
     assert sizes[-1] <= ROUNDING * sizes[0], sizes
 
 
+@pytest.mark.long
 def test_a_recommendation_within_a_batch() -> None:
     run, costs = Run(ARMS["`bbkb`"]), []
     for number in (60, 240, 960):

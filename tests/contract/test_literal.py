@@ -169,7 +169,7 @@ NAMES: dict[str, tuple[Callable[..., sf.Optimizer], dict[str, Any], Index]] = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.filterwarnings("ignore:the bounds cannot separate")
 def test_the_choice_is_an_argmax_of_the_index_in_all_rounds(name: str) -> None:

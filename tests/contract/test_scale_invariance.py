@@ -103,15 +103,10 @@ def run(build: Build, reward: float = 1.0, unit: float = 1.0, **more: Any) -> li
 
 def cases(*names: str) -> list[Any]:
     every = PLAIN | RISKS
-    quick = ("given kernel", "draws of a risk", "worst case")
-    return [
-        pytest.param(every[name], id=name, marks=[] if name in quick else [pytest.mark.slow])
-        for name in names
-    ]
+    return [pytest.param(every[name], id=name) for name in names]
 
 
-@pytest.mark.daily(3)
-@pytest.mark.slow
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("build", cases(*PLAIN, *RISKS))
 def test_rewards_in_another_unit_give_the_same_answers_to_the_last_bit(build: Build) -> None:
     known = run(build)
@@ -119,8 +114,7 @@ def test_rewards_in_another_unit_give_the_same_answers_to_the_last_bit(build: Bu
         assert run(build, reward) == known
 
 
-@pytest.mark.daily(2)
-@pytest.mark.slow
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("build", cases("default", "given kernel", "value at risk", "worst case"))
 def test_coordinates_in_another_unit_give_the_same_answers(build: Build) -> None:
     known = run(build)
@@ -129,6 +123,7 @@ def test_coordinates_in_another_unit_give_the_same_answers(build: Build) -> None
             assert found == pytest.approx(expected, rel=1e-6, abs=1e-6)
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("policy", ["bound", "draw", "improvement"])
 @pytest.mark.parametrize("space", [box(), sf.Arms(ORIGIN + EXTENTS * UNIT)], ids=["box", "arms"])
 def test_a_given_kernel_in_the_unit_of_the_rewards_gives_the_same_answers(
@@ -154,7 +149,6 @@ def test_a_given_kernel_in_the_unit_of_the_rewards_gives_the_same_answers(
             assert found == pytest.approx(expected, rel=1e-6, abs=1e-6)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["given kernel", "draws of a risk"])
 def test_rewards_with_an_offset_give_the_same_answers_up_to_rounding(name: str) -> None:
     def shifted(offset: float) -> list[Tensor]:
@@ -174,6 +168,7 @@ def test_constraints_in_another_unit_give_the_same_answers() -> None:
         assert run(build, reward, outcomes={"load": limited(reward)}) == known
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("limit", [{"maximum": 0.001}, {"minimum": -1000.0}], ids=str)
 def test_a_constraint_always_at_its_limit_has_the_unit_of_the_limit(
     limit: dict[str, float],

@@ -103,16 +103,10 @@ class TestCheapAdaptiveTruncationIsTheLiteralOne:
     @pytest.mark.parametrize(
         ("kernel", "chosen"),
         [
-            pytest.param(sf.kernels.squared_exponential(0.25), sf.Exact(), marks=pytest.mark.slow),
+            pytest.param(sf.kernels.squared_exponential(0.25), sf.Exact()),
             (sf.kernels.squared_exponential(0.25), sf.QuadratureFourier(20)),
-            pytest.param(
-                sf.kernels.matern(1.5, 0.25),
-                sf.Nystrom(sf.PivotedCholesky(8)),
-                marks=pytest.mark.slow,
-            ),
-            pytest.param(
-                sf.kernels.matern(1.5, 0.25), Dictionary(LINE[::4]), marks=pytest.mark.slow
-            ),
+            pytest.param(sf.kernels.matern(1.5, 0.25), sf.Nystrom(sf.PivotedCholesky(8))),
+            pytest.param(sf.kernels.matern(1.5, 0.25), Dictionary(LINE[::4])),
         ],
         ids=["exact", "waves", "sketch", "dictionary"],
     )
@@ -134,8 +128,7 @@ class TestCheapAdaptiveTruncationIsTheLiteralOne:
             info = optimizer.tell(int(arm), float(y))
             heavy.check(optimizer, info, features(optimizer)[pulled[:t]], root)
 
-    @pytest.mark.daily(1)
-    @pytest.mark.slow
+    @pytest.mark.long
     @roots
     @given(heavy=HEAVY)
     @few
@@ -166,7 +159,7 @@ class TestCheapAdaptiveTruncationIsTheLiteralOne:
             cut += heavy.check(optimizer, info, features(optimizer)[pulled[:t]], root)
         assert cut > heavy.pulls / 2
 
-    @pytest.mark.slow
+    @pytest.mark.daily(1)
     @roots
     def test_when_a_new_guess_at_the_horizon_lowers_the_threshold(self, root: Root) -> None:
         """Arms that say nothing of each other: a reward let go is just below the threshold."""

@@ -39,7 +39,6 @@ def estimated(estimator: Estimator, sample: Sample) -> torch.Tensor:
     return estimator.estimate(state, sample)[0].coefficients
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("ridge", [0.05, 1.0])
 @pytest.mark.parametrize("scale", [0.3, 10.0])
 def test_mean_and_scale_of_a_draw_from_the_prior_are_found(ridge: float, scale: float) -> None:

@@ -43,7 +43,7 @@ def tell(run: sf.Optimizer, number: int) -> None:
     run.tell(SITES[number], float(REWARDS[number]) + SPIKES.get(number, 0.0))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_they_are_close_to_those_found_together() -> None:
     parts, together = optimizer(), optimizer()
     for number in range(240):
@@ -73,7 +73,7 @@ def test_only_weights_of_a_part_and_of_what_is_new_change() -> None:
     assert set((changed // 64).tolist()) <= {0, 3}  # whose turn it is, and where the new one is
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_run_in_between_is_the_same_after_save_and_load(tmp_path: Path) -> None:
     run = optimizer()
     for number in range(160):

@@ -69,7 +69,7 @@ def fitted(
     return Fit(estimate, embedding(at) @ estimate.coefficients, weights, state, sample)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_huber_minimises_hubers_loss_at_its_scale() -> None:
     site, rewards = spiky()
     estimate, mean, *_ = fitted(sf.Huber(passes=2000, tolerance=1e-12), site, rewards)

@@ -54,6 +54,7 @@ def played(run: sf.Optimizer, rounds: int = 10) -> list[int]:
     return [*asked, run.recommend().arm]  # type: ignore[list-item]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("stored", STORED)
 @pytest.mark.parametrize("features", FEATURES)
 def test_the_storage_changes_no_choice(
@@ -65,6 +66,7 @@ def test_the_storage_changes_no_choice(
     assert played(optimizer(STORED[stored], features=make())) == played(plain)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_the_storage_changes_no_choice_of_an_estimator(estimator: str) -> None:
     make, features = ESTIMATORS[estimator], sf.Dictionary(POINTS[:20])
@@ -73,6 +75,7 @@ def test_the_storage_changes_no_choice_of_an_estimator(estimator: str) -> None:
     assert played(stored) == played(plain)
 
 
+@pytest.mark.long
 def test_a_belief_of_a_former_dictionary_remains_what_it_was() -> None:
     features = sf.Nystrom(sf.LeverageSampling(2.0))
     run, plain = (
@@ -120,6 +123,7 @@ class TestArmsInAFile:
         np.save(path, np.concatenate([POINTS[:7], POINTS]))
         return np.load(path, mmap_mode="r")[7:]
 
+    @pytest.mark.long
     def test_are_those_in_memory(self, source: Any) -> None:
         arms = sf.Arms(source)
         assert arms.is_mapped

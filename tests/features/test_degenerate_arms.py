@@ -64,6 +64,7 @@ class TestDegenerateArms:
         agree(mean(optimizer), sketched.mean(rewards))
         np.testing.assert_allclose(variance(optimizer), 0.5 * sketched.variance(), rtol=1e-7)
 
+    @pytest.mark.long
     @pytest.mark.parametrize("ridge", [1.0, 0.01])
     def test_colinear_arms(self, ridge: float) -> None:
         arms = np.outer(np.concatenate([POWERS, POWERS]), [0.3, 0.4])
@@ -114,8 +115,7 @@ class TestDegenerateArms:
             assert math.isfinite(run.optimizer.width)
         run.ask_and_tell(60)
 
-    @pytest.mark.daily(4)
-    @pytest.mark.slow
+    @pytest.mark.long
     @pytest.mark.parametrize("lengthscale", [1e2, 1e4, 1e6, 1e8])
     @pytest.mark.parametrize("kernel", ["se", "matern"])
     def test_lengthscales_at_which_rounding_makes_the_kernel_indefinite(
@@ -140,6 +140,7 @@ class TestDegenerateArms:
         np.testing.assert_allclose(variance(run.optimizer), 0.1 * v, rtol=1e-7)
         assert run.optimizer.width == pytest.approx(run.beta(v) / math.sqrt(0.1), rel=1e-7)
 
+    @pytest.mark.long
     @pytest.mark.parametrize("least", [-1e-9, -1e-12, 0.0])
     def test_a_matrix_that_rounding_made_indefinite(self, least: float) -> None:
         loadings = np.random.default_rng(1).normal(size=(10, 3))
@@ -154,7 +155,7 @@ class TestDegenerateArms:
         agree(mean(run.optimizer), run.sketched.mean(np.array(run.rewards)))
         agree(variance(run.optimizer), 0.1 * run.sketched.variance())
 
-    @pytest.mark.slow
+    @pytest.mark.long
     @settings(max_examples=15, deadline=None)
     @given(
         st.floats(-6.0, 6.0),

@@ -11,6 +11,7 @@ from support.heavy_tailed_cases import features
 from support.kernel_cases import waves
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("dimension", "lengthscale", "nodes"),
     [

@@ -9,6 +9,7 @@ import surefoot as sf
 from surefoot.features import pivoted_cholesky
 
 
+@pytest.mark.long
 def test_a_run_that_is_saved_before_each_reward_has_the_same_dictionary(tmp_path: Path) -> None:
     """It follows from the one before, which was that of fewer rewards than the file has."""
     points = torch.rand(24, 1, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
@@ -29,6 +30,7 @@ def test_a_run_that_is_saved_before_each_reward_has_the_same_dictionary(tmp_path
     assert torch.equal(plain.ask().point, saved.ask().point)
 
 
+@pytest.mark.long
 def test_while_few_points_are_new_the_older_half_of_those_that_joined_goes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

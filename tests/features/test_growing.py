@@ -44,6 +44,7 @@ def played(run: sf.Optimizer, rounds: int, first: int = 0) -> list[int]:
     return arms
 
 
+@pytest.mark.long
 def test_the_posterior_is_that_of_one_factorisation() -> None:
     run = optimizer()
     arms = played(run, 60)
@@ -58,7 +59,7 @@ def test_the_posterior_is_that_of_one_factorisation() -> None:
     np.testing.assert_allclose(posterior.variance(points[:5].clone()), variance[:5], atol=1e-9)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     "parts",
     [
@@ -83,6 +84,7 @@ def test_rounds_are_those_without_rank_one_updates(
     assert [one.arm for one in batch] == [one.arm for one in other]
 
 
+@pytest.mark.long
 def test_a_saved_run_goes_on_as_it_would_have(tmp_path: Any) -> None:
     run = optimizer()
     played(run, 30)

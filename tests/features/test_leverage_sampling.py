@@ -43,7 +43,7 @@ def chances(inclusion: str, papers: np.ndarray, counts: np.ndarray, q: float) ->
 class TestChances:
     """Who enters the dictionary, and how often."""
 
-    @pytest.mark.slow
+    @pytest.mark.long
     @inclusions
     @given(
         st.lists(st.tuples(st.floats(0.0, 10.0), st.integers(1, 10**6)), min_size=1, max_size=9),
@@ -60,6 +60,7 @@ class TestChances:
         )
         assert ((ours >= 0) & (ours <= 1)).all()
 
+    @pytest.mark.long
     @given(
         st.lists(st.floats(0.0, 1e-3), min_size=1, max_size=5),
         st.integers(1, 10**6),
@@ -93,7 +94,7 @@ class TestChances:
         ours = rule.chances(small, torch.tensor([float(pulls)], dtype=torch.float64))
         assert float(ours) == pytest.approx(1e-9 * q, rel=1e-9)
 
-    @pytest.mark.slow
+    @pytest.mark.long
     @inclusions
     def test_draws_keep_to_them_and_are_independent(self, inclusion: Any) -> None:
         """Exact binomial tests of each arm, and of each pair being in together."""
@@ -211,6 +212,7 @@ class TestBadInput:
         with pytest.raises(InvalidInput, match=f"`{name}` is .*expected a"):
             sf.LeverageSampling(**{name: value})
 
+    @pytest.mark.long
     @given(st.floats(max_value=1.0, exclude_max=True, allow_nan=False))
     def test_no_oversampling_below_one(self, value: float) -> None:
         with pytest.raises(InvalidInput, match="`oversampling`"):

@@ -12,9 +12,8 @@ from surefoot.algorithms import bkb
 
 
 class TestBoxes:
-    @pytest.mark.parametrize(
-        "resample", [pytest.param("every-round", marks=pytest.mark.slow), "adaptive"]
-    )
+    @pytest.mark.long
+    @pytest.mark.parametrize("resample", ["every-round", "adaptive"])
     def test_the_posterior_is_that_of_the_dictionary(self, resample: str) -> None:
         box = sf.Box([0.0, 0.0], [1.0, 1.0])
         features = sf.Nystrom(sf.LeverageSampling(1.0, resample=resample))

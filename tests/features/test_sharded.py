@@ -121,6 +121,7 @@ def _some(step: int) -> list[int] | None:
     return [5, 60, 110] if step % 7 == 5 else None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("features", FEATURES)
 def test_choices_are_those_of_one_table(features: str) -> None:
     make = FEATURES[features]
@@ -135,6 +136,7 @@ def test_choices_of_an_estimator_are_those_of_one_table(estimator: str) -> None:
     assert played(parts) == played(optimizer(WHOLE, features=features, estimator=make()))
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("features", ["exact", "adaptive", "every round", "dictionary"])
 @pytest.mark.parametrize("every", [2, 5])
 def test_lost_workers_change_no_choice(
@@ -147,6 +149,7 @@ def test_lost_workers_change_no_choice(
     assert _shards(parts).losses > 5
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("features", ["exact", "adaptive", "every round", "dictionary"])
 def test_messages_do_not_grow_with_the_arms(features: str, monkeypatch: pytest.MonkeyPatch) -> None:
     workers = DistantWorkers()
@@ -179,6 +182,7 @@ def _shards(run: sf.Optimizer) -> shards.Shards:
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("features", ["exact", "adaptive"])
 def test_a_saved_run_goes_on_in_new_workers(features: str, tmp_path: Path) -> None:
     run = optimizer(sf.spaces.Sharded(2), features=FEATURES[features]())
@@ -189,6 +193,7 @@ def test_a_saved_run_goes_on_in_new_workers(features: str, tmp_path: Path) -> No
     assert played(again, 8, 8) == played(run, 8, 8)
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("storage", [sf.spaces.Sharded(2), sf.spaces.InFile()], ids=str)
 @pytest.mark.parametrize("features", ["exact", "adaptive"])
 def test_a_copy_goes_on_by_itself(features: str, storage: Any) -> None:
@@ -201,6 +206,7 @@ def test_a_copy_goes_on_by_itself(features: str, storage: Any) -> None:
     assert played(run, 4, 6) == played(plain, 4, 6)
 
 
+@pytest.mark.long
 def test_former_beliefs_remain_what_they_were() -> None:
     features = sf.Nystrom(sf.LeverageSampling(2.0))
     run, plain = (optimizer(one, features=features) for one in (sf.spaces.Sharded(2), WHOLE))
@@ -212,6 +218,7 @@ def test_former_beliefs_remain_what_they_were() -> None:
         np.testing.assert_allclose(found, known, atol=1e-9)
 
 
+@pytest.mark.long
 def test_workers_forget_what_nothing_refers_to() -> None:
     run = optimizer(sf.spaces.Sharded(2), features=FEATURES["every round"]())
     played(run, 15)
@@ -281,6 +288,7 @@ class Forgetful(ThreadPoolExecutor):
         return super().submit(function, *arguments)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("features", FEATURES)
 def test_choices_of_executors_are_those_of_one_table(features: str) -> None:
     make = FEATURES[features]
@@ -289,6 +297,7 @@ def test_choices_of_executors_are_those_of_one_table(features: str) -> None:
     assert _shards(parts).losses == 0
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("features", ["exact", "adaptive"])
 def test_executors_that_forget_or_break_change_no_choice(features: str) -> None:
     made: list[Forgetful] = []

@@ -61,7 +61,7 @@ SPACES = {"arms": sf.Arms(ARMS), "box": sf.Box([-1.0], [1.0])}
     "estimator",
     [
         pytest.param(sf.LeastSquares(), id="plain"),
-        pytest.param(sf.Huber(), id="huber", marks=pytest.mark.slow),
+        pytest.param(sf.Huber(), id="huber"),
     ],
 )
 def test_a_fixed_map_is_ridge_regression_in_its_features(space: str, estimator: Any) -> None:

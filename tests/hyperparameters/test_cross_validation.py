@@ -126,6 +126,7 @@ def test_outliers_on_both_sides_are_noise_that_is_larger_there() -> None:
     assert found.clustered.tolist() == [one for one in region if one != 15]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sites", [3, 5, 20])
 def test_outliers_of_repeated_points_are_hardly_ever_a_cluster(sites: int) -> None:
     # Its level is 1e-4, so that 0.03 of 300 are expected; more than 3 have a probability of 3e-8.
@@ -174,7 +175,7 @@ def unpredictable(**settings: object) -> sf.Optimizer:
     return optimizer
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_best_measured_point_is_recommended_where_a_model_does_not_predict() -> None:
     optimizer = unpredictable()
     history = optimizer.history
@@ -186,7 +187,7 @@ def test_the_best_measured_point_is_recommended_where_a_model_does_not_predict()
     assert optimizer.recommend(by="mean").point.tolist() != found.point.tolist()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_replicate_below_average_counts_against_a_point() -> None:
     optimizer = unpredictable()
     best = optimizer.recommend().point
@@ -194,7 +195,6 @@ def test_a_replicate_below_average_counts_against_a_point() -> None:
     assert optimizer.recommend().point.tolist() != best.tolist()
 
 
-@pytest.mark.slow
 def test_a_point_that_failed_since_is_not_recommended() -> None:
     optimizer = unpredictable()
     best = optimizer.recommend().point
@@ -204,6 +204,7 @@ def test_a_point_that_failed_since_is_not_recommended() -> None:
     assert float((found - best).abs().max()) > 0.02
 
 
+@pytest.mark.long
 def test_the_posterior_mean_is_used_where_it_predicts() -> None:
     points = drawn(NUMBER, 2)
     optimizer = sf.algorithms.robust_ucb(sf.Box([0.0, 0.0], [1.0, 1.0]), seed=0)
@@ -218,6 +219,7 @@ def test_with_a_kernel_that_is_given_nothing_is_doubted() -> None:
     assert optimizer.recommend().point.tolist() == optimizer.recommend(by="mean").point.tolist()
 
 
+@pytest.mark.long
 def test_points_between_levels_are_not_recommended() -> None:
     box = sf.Box([0.0], [1.0], levels={0: [0.0, 0.5, 1.0]})
     optimizer = sf.algorithms.robust_ucb(box, seed=0)
@@ -227,6 +229,7 @@ def test_points_between_levels_are_not_recommended() -> None:
     assert optimizer.recommend().point.tolist() in [[0.0], [0.5], [1.0]]
 
 
+@pytest.mark.long
 def test_arms_are_recommended_by_their_average_reward() -> None:
     optimizer = sf.algorithms.robust_ucb(sf.Arms(drawn(20, 2)), seed=0)
     rewards = torch.special.ndtri(0.01 + 0.98 * drawn(40, seed=5))

@@ -108,6 +108,7 @@ def test_an_optimum_without_rivals_is_the_only_mode():
     assert HyperparameterFit().uncertainty(fitted, data).probabilities.tolist() == [1.0]
 
 
+@pytest.mark.long
 def test_rivals_are_less_probable_than_the_optimum():
     """Heavy-tailed noise, under which the fit is either rough or has many outliers."""
     generator = np.random.default_rng(3)
@@ -122,7 +123,7 @@ def test_rivals_are_less_probable_than_the_optimum():
     assert int(probabilities.argmax()) == 0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("number", "kernels"), [(500, 2), (501, 1), (1001, 0)])
 def test_what_is_integrated_over_is_bounded(number, kernels):
     """Beyond 500 rewards the kernel is taken as known, beyond 1,000 the hyperparameters too."""
@@ -163,6 +164,7 @@ def test_means_at_the_rewards_are_those_at_equal_points(family, share):
     torch.testing.assert_close(*both, rtol=0.0, atol=1e-11)
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize(
     ("name", "low", "high"), [("matern-1/2", 0.95, 1.0), ("matern-5/2", 0.0, 1e-6)]
 )
@@ -188,6 +190,7 @@ def test_functions_are_as_smooth_as_the_rewards_show(name, low, high):
     assert low <= float(found.probabilities[smoothness.index("matern-1/2")]) <= high
 
 
+@pytest.mark.long
 def test_a_cusp_is_nearer_to_the_interval_of_a_mixture_with_rougher_kernels():
     """A smooth kernel alone takes the tip of -sqrt|x| for noise about a lower summit."""
     generator = torch.Generator().manual_seed(2)

@@ -36,6 +36,7 @@ GAPS = st.lists(
 )  # distance from the gap before, and width
 
 
+@pytest.mark.long
 @given(GAPS, st.floats(0.01, 200.0), st.floats(-20.0, 500.0), st.floats(1e-6, 50.0))
 def test_levels_keep_the_order_and_are_undone_by_their_inverse(widths, length, low, step):
     gaps, end = [], 0.0
@@ -80,8 +81,7 @@ def test_values_at_their_limit_are_kept_apart_from_those_below_it():
     assert apart_from(0.0, torch.zeros(3)) is ONE_LEVEL
 
 
-@pytest.mark.daily(4)
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("dimension", "edge"), [(1, 0.8), (2, 0.75), (4, 0.75), (6, 0.8)])
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_a_few_values_on_another_level_are_no_outliers(dimension, edge, sign):
@@ -91,7 +91,6 @@ def test_a_few_values_on_another_level_are_no_outliers(dimension, edge, sign):
     assert float((weights[above] > 0.5).double().mean()) > 0.7
 
 
-@pytest.mark.slow
 def test_values_far_from_all_others_stay_outliers_beside_levels():
     points = _points(2)
     rewards = torch.where(points[:, 0] > 0.6, 2.65, -3.89) + 0.05 * _noise()
@@ -101,7 +100,7 @@ def test_values_far_from_all_others_stay_outliers_beside_levels():
     assert float(weights.median()) > 0.5
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("size", [5.0, -5.0])
 def test_spikes_of_one_size_stay_outliers(size):
     points = _points(2, seed=5)
@@ -112,8 +111,7 @@ def test_spikes_of_one_size_stay_outliers(size):
     assert float(weights[::13].max()) < 0.1
 
 
-@pytest.mark.daily(2)
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("size", [100.0, -100.0])
 @pytest.mark.parametrize(("number", "outliers"), [(20, 3), (40, 4)])
 def test_a_few_outliers_of_one_size_are_neither_a_level_nor_compressed(number, outliers, size):
@@ -128,7 +126,7 @@ def test_a_few_outliers_of_one_size_are_neither_a_level_nor_compressed(number, o
         assert float(_fitted(points, rewards)[chosen].max()) < 0.5
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_function_that_grows_far_is_compressed_and_has_no_outliers():
     points = _points(2)
     rewards = -torch.exp(6.0 * points[:, 0] - 3.0 * points[:, 1]) * (1.0 + 0.1 * _noise())
@@ -147,6 +145,7 @@ def _line(loads: tuple[float, ...]) -> tuple[torch.Tensor, torch.Tensor]:
     return points, rewards
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("steps", [None, 1.0])
 @pytest.mark.parametrize("loads", [(2.0, 4.0, 6.0, 8.0), (2.0, 8.0), (2.0, 4.0, 5.0, 7.0, 9.0)])
 def test_levels_of_a_coordinate_with_few_values_are_no_jumps_between_them(loads, steps):
@@ -162,6 +161,7 @@ def test_levels_of_a_coordinate_with_few_values_are_no_jumps_between_them(loads,
     assert bool(((lower <= truth) & (truth <= upper)).all())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("loads", [(2.0, 4.0, 6.0, 8.0), (2.0, 8.0)])
 def test_where_nothing_may_be_between_them_they_stay_levels(loads):
     points, rewards = _line(loads)
@@ -173,6 +173,7 @@ def test_where_nothing_may_be_between_them_they_stay_levels(loads):
     assert _has_levels(rule.fit(replace(known, unfilled=(0,))))
 
 
+@pytest.mark.long
 def test_a_jump_in_another_coordinate_is_one_beside_few_values():
     generator = torch.Generator().manual_seed(1)
     points = _points(2)

@@ -109,7 +109,7 @@ def test_the_prior_is_a_beta_law_with_that_mean(expected):
     np.testing.assert_allclose(np.sort(shares), law.ppf((np.arange(64) + 0.5) / 64), atol=1e-12)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("expected", [0.25, 0.5])
 def test_the_likelihood_of_replicates_is_that_of_a_normal_law(expected):
     """The draws are quantiles of the density that a fine grid gives."""

@@ -158,6 +158,7 @@ def noise(seed: int, number: int = 48) -> torch.Tensor:
     return 0.1 * torch.from_numpy(np.random.default_rng(1000 + seed).standard_t(3, number))
 
 
+@pytest.mark.long
 def test_effects_are_found_and_taken_out():
     """Rewards without the effects are what they would be at one level."""
     clock = torch.arange(48.0, dtype=torch.float64)
@@ -176,6 +177,7 @@ def test_effects_are_found_and_taken_out():
     assert float(error.median()) < 0.12
 
 
+@pytest.mark.long
 def test_the_mean_of_the_effects_is_that_of_the_dense_formula():
     clock, workers = torch.arange(48.0, dtype=torch.float64), torch.arange(48) % 4
     step = torch.where(clock < 24, 0.0, 1.5)
@@ -194,7 +196,7 @@ def test_the_mean_of_the_effects_is_that_of_the_dense_formula():
     torch.testing.assert_close(offsets, expected - expected[-1], rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("known", ["neither", "worker", "drift"])
 def test_without_effects_the_fit_is_the_same_to_the_last_bit(known):
     workers = torch.arange(48) % 4 if known == "worker" else None
@@ -207,7 +209,7 @@ def test_without_effects_the_fit_is_the_same_to_the_last_bit(known):
         assert torch.equal(fitted.weights, plain.weights)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_effects_are_dropped_where_there_are_none():
     found = 0
     for seed in range(20):
@@ -218,7 +220,7 @@ def test_effects_are_dropped_where_there_are_none():
     assert found <= 1
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_outliers_are_not_taken_for_a_drift():
     clock = torch.arange(48.0, dtype=torch.float64)
     for seed in range(5):

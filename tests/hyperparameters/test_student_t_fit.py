@@ -54,7 +54,7 @@ FITS = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("seed", "noise"), [(0, 0.01), (1, 0.05)])
 @pytest.mark.parametrize("name", FITS)
 def test_observations_away_from_the_optimum_are_not_outliers_after_convergence(name, seed, noise):
@@ -62,7 +62,7 @@ def test_observations_away_from_the_optimum_are_not_outliers_after_convergence(n
     assert error_of(FITS[name], *converged_search(seed, noise)) < 1.0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", FITS)
 def test_units_of_the_rewards_do_not_matter(name):
     points, rewards = converged_search(0, 0.05)
@@ -73,7 +73,7 @@ def test_units_of_the_rewards_do_not_matter(name):
     torch.testing.assert_close(other.weights, fitted.weights, rtol=0, atol=1e-2)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_outliers_are_distinguished_from_a_converged_search():
     points, rewards = converged_search(1, 0.05)
     spiked = rewards.clone()
@@ -100,7 +100,6 @@ def test_few_rewards_that_do_not_vary_leave_a_short_lengthscale_possible():
     assert float(scales["short"][1]) == pytest.approx(float(scales["long"][1]), rel=0.5)
 
 
-@pytest.mark.slow
 def test_a_flat_prior_gives_the_maximum_of_the_likelihood():
     generator = torch.Generator().manual_seed(0)
     points = torch.rand(30, 2, generator=generator, dtype=torch.float64)
@@ -123,7 +122,6 @@ def test_a_flat_prior_gives_the_maximum_of_the_likelihood():
     assert flat > log_likelihood(fitted("long")) + 0.01
 
 
-@pytest.mark.slow
 def test_pooled_lengthscales_do_not_fit_the_noise_of_many_variables():
     generator = torch.Generator().manual_seed(0)
     points = torch.rand(100, 30, generator=generator, dtype=torch.float64)
@@ -138,7 +136,6 @@ def test_pooled_lengthscales_do_not_fit_the_noise_of_many_variables():
     assert shares["long"] < 0.6 < 0.8 < shares["pooled"] < 1.2
 
 
-@pytest.mark.slow
 def test_pooled_lengthscales_differ_where_few_variables_matter():
     generator = torch.Generator().manual_seed(0)
     points = torch.rand(60, 30, generator=generator, dtype=torch.float64)
@@ -173,7 +170,7 @@ def test_rewards_that_are_all_equal_can_be_fitted() -> None:
     assert optimizer.recommend().value == 3.0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_more_rewards_than_those_that_choose_the_optimum_determine_it() -> None:
     # 150 of 300 choose it; the others are noisier.
     number = 300
@@ -188,7 +185,7 @@ def test_more_rewards_than_those_that_choose_the_optimum_determine_it() -> None:
     assert fitted.noise**0.5 * fitted.scale == pytest.approx(2.0**0.5, rel=0.25)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_maximum_that_is_alone_in_a_part_of_the_rewards_is_not_an_outlier() -> None:
     number, fit = 300, HyperparameterFit(lengthscales="short")
     sobol = torch.quasirandom.SobolEngine(4, scramble=True, seed=0)
@@ -201,7 +198,7 @@ def test_a_maximum_that_is_alone_in_a_part_of_the_rewards_is_not_an_outlier() ->
     assert len(found.part) == 0
 
 
-@pytest.mark.slow
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("together", [True, False], ids=["together", "apart"])
 def test_outliers_are_a_narrow_maximum_where_they_are_together(together: bool) -> None:
     number, fit = 300, HyperparameterFit(lengthscales="short", warped=True)
@@ -239,6 +236,7 @@ def cube(number: int, dimension: int) -> torch.Tensor:
     return sobol.draw(number, dtype=torch.float64)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("lengthscales", ["long", "short"])
 @pytest.mark.parametrize(("shape", "number"), [("bowl", 24), ("plane", 36)])
 def test_the_alternative_is_what_the_rewards_do_not_contradict(
@@ -275,6 +273,7 @@ def test_a_single_reward_is_no_evidence_for_a_prior_of_the_lengthscales(dimensio
     assert long == pytest.approx(other, abs=0.5 + 0.03 * dimension)  # Laplace's error
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("column", ["workers", "times"])
 def test_the_alternative_has_the_effects_of_conditions(column: str) -> None:
     number = 30
@@ -315,7 +314,7 @@ def peaked(dimension: int, number: int, width: float) -> TrainingData:
     return TrainingData(points, peak + noise, torch.zeros(dimension), torch.ones(dimension))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("dimension", "width"), [(3, 0.12), (4, 0.18), (6, 0.25)])
 def test_a_peak_is_not_taken_for_outliers(dimension: int, width: float) -> None:
     data, fit = peaked(dimension, 60, width), HyperparameterFit(warped=True)
@@ -325,7 +324,7 @@ def test_a_peak_is_not_taken_for_outliers(dimension: int, width: float) -> None:
     assert torch.allclose(hole.weights, fitted.weights, atol=0.01), "nor is its mirror image"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_outliers_beside_a_peak_stay_outliers() -> None:
     data = peaked(4, 60, 0.18)
     high = data.rewards > 1.0
@@ -342,7 +341,7 @@ NOISES = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("noise", NOISES)
 def test_near_a_peak_no_transformation_predicts_worse_than_none(noise: str) -> None:
     """Half of the points about a peak on a level, as after a search; noise of one size everywhere.

@@ -47,8 +47,7 @@ def test_a_slope_is_exact_without_noise_and_beside_outliers() -> None:
     assert _slope(torch.ones(4, dtype=torch.float64), rewards[:4]) == 0.0
 
 
-@pytest.mark.daily(1)
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("unit", [1.0, 1e3])
 def test_intervals_hold_after_few_rewards(unit: float) -> None:
     """The function of an earlier run of the same noise, in its own units and in others."""

@@ -44,7 +44,7 @@ def together(data: TrainingData, noise: float, dof: float, weights: Tensor, kern
     return weights
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_rewards_beyond_those_of_an_ascent_have_weights_of_their_own() -> None:
     data, outlying = data_with_outliers(620)
     fitted = FIT.fit(data)
@@ -55,7 +55,7 @@ def test_rewards_beyond_those_of_an_ascent_have_weights_of_their_own() -> None:
     assert float(fitted.weights[outlying].max()) < 0.1
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_weights_allow_for_the_effects_of_conditions() -> None:
     data, outlying = data_with_outliers(540, workers=2)
     fitted = HyperparameterFit(passes=1, steps=8, effects=("worker",)).fit(data)
@@ -64,7 +64,7 @@ def test_weights_allow_for_the_effects_of_conditions() -> None:
     assert float(fitted.weights[~outlying].median()) > 0.8
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_more_rewards_than_are_weighed_together_have_weights_beside_those_fitted() -> None:
     data, outlying = data_with_outliers(1100)
     weights = FIT.fit(data).weights

@@ -46,7 +46,7 @@ class Table(ClassifierMixin, BaseEstimator):
         return 10.0 * fold - (self.x - 0.4) ** 2 + lucky
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @parametrize_with_checks(
     [
         RobustSearchCV(LogisticRegression(), {"C": Float(0.1, 10.0, log=True)}, **BY_SEARCH),
@@ -54,7 +54,6 @@ class Table(ClassifierMixin, BaseEstimator):
     ],
     expected_failed_checks=lambda _: EXPECTED,
 )
-@pytest.mark.long
 def test_checks_of_scikit_learn(estimator, check):
     check(estimator)
 
@@ -71,7 +70,7 @@ def test_the_contract_of_a_search():
     assert pickle.loads(pickle.dumps(search)).best_params_ == search.best_params_
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_same_seed_gives_the_same_search_and_finds_the_optimum():
     found = [
         RobustSearchCV(Table(), {"x": Float(0.0, 1.0)}, n_iter=9, cv=KFold(5), random_state=3)
@@ -118,6 +117,7 @@ def test_failed_fits_are_avoided_and_conditions_hold():
         raised.fit(X, Y)
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize(("score", "failures"), [(np.nan, 3), (-9.0, 0), (0, 0)])
 def test_a_configuration_that_fails_on_every_fold_has_the_score_that_was_given(
     score, failures, monkeypatch

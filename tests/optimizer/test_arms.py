@@ -41,7 +41,6 @@ class TestArms:
         query.point.add_(5.0)
         torch.testing.assert_close(optimizer.space.points, LINE)
 
-    @pytest.mark.slow
     def test_a_coordinate_that_all_arms_share(self) -> None:
         points = torch.cat([LINE, torch.full_like(LINE, 0.3)], -1)
         optimizer = robust_ucb(sf.Arms(points))

@@ -33,8 +33,7 @@ def told(**settings) -> sf.Optimizer:
     return optimizer
 
 
-@pytest.mark.daily(3)
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("given", GIVEN)
 @pytest.mark.parametrize("measured", [0, 7])
 def test_what_is_given_holds_and_so_do_the_rules(given, measured):
@@ -45,6 +44,7 @@ def test_what_is_given_holds_and_so_do_the_rules(given, measured):
     assert not SPACE.violated(params)
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

@@ -27,21 +27,19 @@ def optimizer() -> sf.Optimizer:
     return sf.algorithms.robust_ucb(sf.Problem(sf.Box([0.0], [1.0]), outcomes=LIMIT), seed=0)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_recommendation_is_the_best_that_satisfies_them(optimizer):
     best = told(optimizer, [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0]).recommend()
     assert 0.3 < float(best.point) < 0.52
     assert best.feasibility >= 0.9
 
 
-@pytest.mark.slow
 def test_where_none_is_known_to_satisfy_them_the_nearest_is_recommended(optimizer):
     best = told(optimizer, [0.7, 0.8, 0.9, 1.0]).recommend()
     assert float(best.point) == pytest.approx(0.7)
     assert best.feasibility < 0.9
 
 
-@pytest.mark.slow
 def test_a_limit_without_a_value_is_said_with_the_recommendation(optimizer):
     optimizer.tell_all([[0.1], [0.5], [0.9]], [0.1, 0.5, 0.9])
     best = optimizer.recommend()
@@ -50,7 +48,7 @@ def test_a_limit_without_a_value_is_said_with_the_recommendation(optimizer):
     assert told(optimizer, [0.2]).recommend().unmeasured == ()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_minimum_is_the_mirror_image_of_a_maximum():
     mirrored = {"p99": sf.Constraint(minimum=-0.5, confidence=0.9)}
     pair = []
@@ -63,7 +61,7 @@ def test_a_minimum_is_the_mirror_image_of_a_maximum():
     assert pair[0].feasibility == pytest.approx(pair[1].feasibility)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_saved_run_goes_on_the_same(optimizer, tmp_path):
     for _ in range(6):
         query = optimizer.ask()
@@ -100,7 +98,7 @@ def test_wrong_limits_are_refused():
         sf.algorithms.robust_ucb(sf.Problem(box, outcomes={"p99": 20.0}))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("confidence", [0.5, 0.95, 0.99])
 def test_each_constraint_holds_with_its_own_confidence(confidence):
     limits = {"a": sf.Constraint(maximum=0.5, confidence=confidence), "b": sf.Constraint(maximum=9)}
@@ -115,7 +113,7 @@ def test_each_constraint_holds_with_its_own_confidence(confidence):
         assert best.feasibility < 0.9
 
 
-@pytest.mark.slow
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_an_overloaded_region_is_no_set_of_outliers(seed):
     """Values of ten times the limit at a few points, far from many others, are a fact there."""
@@ -233,7 +231,7 @@ def test_limits_that_are_no_numbers_are_refused(arguments: dict) -> None:
         sf.Constraint(**arguments)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("holds", [False, True])
 def test_one_value_on_the_other_side_of_a_limit_leaves_it_open_there(holds: bool) -> None:
     """At the edge of a step: as likely the first value behind it as an outlier.
@@ -275,7 +273,7 @@ def _on_steps(threads: list[int], values: dict[int, float], kept: float, broken:
 THREADS = [1, 8, 13, 16, 20, 24, 32, 10, 9, 4, 28]
 
 
-@pytest.mark.slow
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("threads", [THREADS, [*THREADS, 10, 9]], ids=["once", "twice"])
 @pytest.mark.parametrize(("kept", "broken"), [(5.35, 11.89), (0.0, 3.0)], ids=["step", "clipped"])
 def test_a_value_at_an_edge_that_agrees_with_a_level_within_the_limit_holds(threads, kept, broken):
@@ -284,7 +282,6 @@ def test_a_value_at_an_edge_that_agrees_with_a_level_within_the_limit_holds(thre
     assert best.feasibility >= 0.95
 
 
-@pytest.mark.slow
 def test_a_single_value_at_an_edge_that_agrees_with_no_other_does_not_hold():
     run = _on_steps(THREADS, {10: 7.0}, 5.35, 11.89)
     assert run.belief().feasibility(torch.tensor([[9 / 31]], dtype=torch.float64)) < 0.9

@@ -33,7 +33,7 @@ def test_a_file_is_the_same_when_it_is_saved_again(saved: Path, tmp_path: Path) 
     assert (tmp_path / "again").read_bytes() == saved.read_bytes()
 
 
-@pytest.mark.slow
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("kind", ["bit", "byte", "cut", "removed", "repeated"])
 def test_a_damaged_file_is_refused(saved: Path, kind: str, tmp_path: Path) -> None:
     content, generator = saved.read_bytes(), np.random.default_rng(0)

@@ -59,10 +59,11 @@ def rounds_of(region: str, dimension: int, seed: int, number: int) -> list[bool]
     return rounds
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("region", "dimension", "seed"),
     [
-        pytest.param("a diagonal", 4, 0, marks=pytest.mark.slow),
+        pytest.param("a diagonal", 4, 0),
         *(
             pytest.param(region, dimension, 1, marks=pytest.mark.long)
             for region in REGIONS

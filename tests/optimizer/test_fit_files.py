@@ -52,6 +52,7 @@ def test_what_is_read_is_what_was_fitted(tmp_path: Path, fits: list[int]) -> Non
     assert len(fits) == number
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "changes",
     [
@@ -70,6 +71,7 @@ def test_nothing_is_read_of_anything_else(
     assert len(fits) > number
 
 
+@pytest.mark.long
 def test_nothing_is_read_of_other_code(
     tmp_path: Path, fits: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -80,6 +82,7 @@ def test_nothing_is_read_of_other_code(
     assert len(fits) > number
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("damage", [b"", b"no file of ours", None])
 def test_a_damaged_file_is_passed_over(tmp_path: Path, damage: bytes | None) -> None:
     expected = predicted(told(tmp_path))
@@ -89,6 +92,7 @@ def test_a_damaged_file_is_passed_over(tmp_path: Path, damage: bytes | None) -> 
     assert predicted(told(tmp_path)) == expected
 
 
+@pytest.mark.long
 def test_a_folder_that_cannot_be_written_is_none(tmp_path: Path) -> None:
     expected = predicted(told(tmp_path / "fits"))
     (tmp_path / "file").write_text("")
@@ -96,6 +100,7 @@ def test_a_folder_that_cannot_be_written_is_none(tmp_path: Path) -> None:
     assert predicted(told(tmp_path / "no" / "folder")) == expected
 
 
+@pytest.mark.long
 def test_the_latest_files_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fit_files, "_MOST_FILES", 3)
     for number in (10, 12, 14, 16, 18):

@@ -61,6 +61,7 @@ def scanned(is_due: Callable[[int, int], bool], number: int, before: int) -> int
     return number if before == 0 and number - latest > 0.1 * number else latest
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", SCHEDULES)
 def test_the_next_fit_is_where_a_scan_of_all_rewards_finds_it(name: str) -> None:
     rule, is_due = SCHEDULES[name]
@@ -102,6 +103,7 @@ def test_beyond_thirty_rewards_most_rounds_fit_nothing() -> None:
     assert fits[30:] == [34, 38, 42, 47, 52, 58, 64, 71, 79, 87, 96, 106, 117, 128, 139, 150]
 
 
+@pytest.mark.long
 def test_between_fits_the_same_rewards_give_the_same_belief() -> None:
     at_once = robust_ucb(sf.Box([0.0, 0.0], [1.0, 1.0]), initial=4)
     at_once.tell_all(POINTS[:33], REWARDS[:33])
@@ -110,6 +112,7 @@ def test_between_fits_the_same_rewards_give_the_same_belief() -> None:
         torch.testing.assert_close(left, right, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.long
 def test_a_spike_between_fits_is_an_outlier_at_once() -> None:
     rewards = REWARDS.clone()
     rewards[32] = 50.0

@@ -26,7 +26,6 @@ class TestAsking:
     """What a query is."""
 
     @pytest.mark.daily(4)
-    @pytest.mark.slow
     @either
     @every
     def test_every_query_is_of_the_space(self, name: str, observed: bool) -> None:
@@ -36,7 +35,7 @@ class TestAsking:
         for query in optimizer.ask_batch(1 if "box" in name else 3):
             assert of_the_space(optimizer.space, query)
 
-    @pytest.mark.slow
+    @pytest.mark.long
     @pytest.mark.parametrize("name", ["box", "box-density"])
     def test_another_seed_gives_another_run(self, name: str) -> None:
         assert drive(build(name, 0), 2) != drive(build(name, 1), 2)
@@ -66,9 +65,8 @@ class TestAsking:
         among = [0, 3, 5, 6]
         assert optimizer.ask(arms=among).arm == among[int(upper[among].argmax())]
 
-    @pytest.mark.parametrize(
-        "name", ["arms", "arms-density", pytest.param("box", marks=pytest.mark.slow)]
-    )
+    @pytest.mark.long
+    @pytest.mark.parametrize("name", ["arms", "arms-density", "box"])
     def test_a_batch_is_spread_out(self, name: str) -> None:
         optimizer = inform(build(name))
         pairs = [
@@ -111,9 +109,8 @@ class TestAsking:
         assert max(repeats) > 1
         assert len(optimizer.history) == 4 + sum(repeats)
 
-    @pytest.mark.parametrize(
-        "name", ["arms", "arms-density", pytest.param("box", marks=pytest.mark.slow)]
-    )
+    @pytest.mark.long
+    @pytest.mark.parametrize("name", ["arms", "arms-density", "box"])
     def test_failed_pairs_are_kept_away_from(self, name: str) -> None:
         optimizer = inform(build(name))
         failed, times = [], 2 if name == "box" else 5
@@ -133,6 +130,7 @@ class TestAsking:
         assert second.arm == query.arm
         assert torch.equal(second.environment, query.environment)
 
+    @pytest.mark.long
     @pytest.mark.parametrize("name", ["arms", "box", "box-density"])
     def test_every_measurement_so_far_has_failed(self, name: str) -> None:
         optimizer = build(name)
@@ -141,7 +139,7 @@ class TestAsking:
             assert of_the_space(optimizer.space, query)
             optimizer.forget(query)
 
-    @pytest.mark.slow
+    @pytest.mark.long
     @either
     @pytest.mark.parametrize("name", ["arms", "box", "arms-density"])
     def test_changing_a_query_changes_nothing(self, name: str, observed: bool) -> None:

@@ -124,7 +124,6 @@ class TestBelief:
             np.testing.assert_allclose(ours, theirs, atol=1e-8)
 
     @pytest.mark.daily(4)
-    @pytest.mark.slow
     @either
     @every
     def test_the_best_design_of_those_measured(self, name: str, observed: bool) -> None:
@@ -147,14 +146,14 @@ class TestBelief:
         assert optimizer.recommend().arm == 7
         assert optimizer.recommend(by="lower").arm == 0
 
-    @pytest.mark.slow
+    @pytest.mark.long
     @pytest.mark.parametrize(
         ("name", "estimator"),
         [
             ("arms", sf.LeastSquares()),
             ("arms-density", sf.Huber()),
             ("box", sf.Huber()),
-            pytest.param("box-shifted", sf.LeastSquares(), marks=pytest.mark.slow),
+            pytest.param("box-shifted", sf.LeastSquares()),
         ],
     )
     def test_a_kernel_is_learnt(self, name: str, estimator: object) -> None:
@@ -169,7 +168,6 @@ class TestBelief:
         assert found.lower <= found.value <= found.upper
         assert abs(found.value) < 1.5
 
-    @pytest.mark.slow
     @pytest.mark.parametrize("name", ["arms", "box"])
     def test_a_kernel_is_learnt_where_the_environment_has_one_value(self, name: str) -> None:
         joint = sf.Joint(JOINTS[name]().design, sf.FiniteEnvironment([0.3]))

@@ -27,7 +27,7 @@ def check_refused(
 class TestRefusals:
     """What cannot be used is refused, and nothing has changed."""
 
-    @pytest.mark.slow
+    @pytest.mark.long
     @pytest.mark.parametrize("name", ["arms", "box", "arms-density"])
     def test_a_reward_without_the_environment_that_the_world_drew(
         self, name: str, tmp_path: Path
@@ -50,8 +50,7 @@ class TestRefusals:
         ):
             check_refused(inform(build("arms")), "pass `environment=z`", call, tmp_path)
 
-    @pytest.mark.daily(5)
-    @pytest.mark.slow
+    @pytest.mark.long
     @pytest.mark.parametrize(
         ("z", "match"),
         [
@@ -81,7 +80,6 @@ class TestRefusals:
             optimizer = inform(build("arms", observed=observed))
             check_refused(optimizer, match, call, tmp_path)
 
-    @pytest.mark.slow
     @pytest.mark.parametrize("z", [1.1, -0.1, [2.0]], ids=repr)
     @pytest.mark.parametrize("name", ["arms-density", "box-density"])
     def test_environments_out_of_range(self, z: Any, name: str, tmp_path: Path) -> None:
@@ -90,8 +88,7 @@ class TestRefusals:
             match = r"outside its range from \[0\.0\] to \[1\.0\]: give"
             check_refused(optimizer, match, call, tmp_path)
 
-    @pytest.mark.daily(4)
-    @pytest.mark.slow
+    @pytest.mark.long
     @pytest.mark.parametrize(
         "reward", [float("nan"), float("inf"), None, "1.0", True, [1.0, 2.0]], ids=repr
     )
@@ -100,8 +97,7 @@ class TestRefusals:
         for call in (lambda o: o.tell(o.pending[0], reward), lambda o: o.tell([0.0], reward, 0.4)):
             check_refused(inform(build(name)), "reward", call, tmp_path)
 
-    @pytest.mark.daily(4)
-    @pytest.mark.slow
+    @pytest.mark.long
     @pytest.mark.parametrize(
         "where", [-1, 8, True, 1.5, "a", None, [0.123], [0.0, 0.0], [float("nan")]], ids=repr
     )
@@ -114,7 +110,6 @@ class TestRefusals:
         ):
             check_refused(inform(build("arms")), "arm|point", call, tmp_path)
 
-    @pytest.mark.slow
     @pytest.mark.parametrize(
         "where", [0, "a", None, [1.1], [0.1, 0.2], [float("inf")], [[0.5]]], ids=repr
     )
@@ -123,7 +118,6 @@ class TestRefusals:
             check_refused(build("box"), "point", call, tmp_path)
 
     @pytest.mark.daily(4)
-    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("name", "among"),
         [
@@ -162,7 +156,6 @@ class TestRefusals:
         check_refused(inform(build("arms")), "expected|NaN|none of", call, tmp_path)
 
     @pytest.mark.daily(4)
-    @pytest.mark.slow
     @pytest.mark.parametrize(
         "designs", [[0.1], [[0.1, 0.2]], [], [[float("nan")]], "ab", 3], ids=repr
     )

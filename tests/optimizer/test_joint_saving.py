@@ -37,11 +37,11 @@ def again(path: Path, optimizer: sf.Optimizer, name: str) -> sf.Optimizer:
 class TestSaving:
     """The same run from a file."""
 
-    @pytest.mark.slow
+    @pytest.mark.daily(1)
     @either
     @pytest.mark.parametrize(
         "name",
-        ["arms-density", "arms-shifted", pytest.param("box-shifted", marks=pytest.mark.slow)],
+        ["arms-density", "arms-shifted", "box-shifted"],
     )
     def test_a_loaded_optimiser_goes_on_with_the_same_run(
         self, name: str, observed: bool, tmp_path: Path
@@ -63,7 +63,6 @@ class TestSaving:
         rounds = 1 if "box" in name else 5
         assert drive(loaded, rounds) == drive(optimizer, rounds)
 
-    @pytest.mark.slow
     def test_a_learnt_kernel_is_in_the_file(self, tmp_path: Path) -> None:
         optimizer = inform(v_ucb(JOINTS["box"](), level=0.3), 15)
         optimizer.ask()
@@ -84,7 +83,6 @@ class TestSaving:
             sf.Optimizer.load(tmp_path / "run", space=other)
 
     @pytest.mark.daily(4)
-    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("name", "other", "said"),
         [
@@ -117,7 +115,6 @@ class TestSaving:
         assert loaded.space.environment.weights.tolist() == pytest.approx([0.1, 0.1, 0.8])
         assert loaded.recommend().arm is not None
 
-    @pytest.mark.slow
     @pytest.mark.parametrize("name", ["arms-density", "box-shifted"])
     def test_a_pickled_optimiser_goes_on_with_the_same_run(self, name: str) -> None:
         optimizer = inform(build(name))

@@ -39,7 +39,6 @@ class TestTelling:
         assert torch.equal(found.point, LINE[5])
 
     @pytest.mark.daily(4)
-    @pytest.mark.slow
     @pytest.mark.parametrize(
         "z",
         [

@@ -12,7 +12,7 @@ from surefoot.spaces.locations import designs_of
 
 
 class TestArmsOfARound:
-    @pytest.mark.slow
+    @pytest.mark.long
     @pytest.mark.parametrize("part", ["exact", "sketch", "batches"])
     def test_only_these_are_asked(self, part: str) -> None:
         features = {
@@ -31,7 +31,6 @@ class TestArmsOfARound:
                 assert free.arm is not None
                 optimizer.forget(free, failed=False)
 
-    @pytest.mark.slow
     def test_points_of_a_box_that_were_never_seen(self) -> None:
         kernel = sf.kernels.squared_exponential(0.3)
         box = sf.Box([0.0, 0.0], [1.0, 1.0])

@@ -25,14 +25,14 @@ class TestPending:
         after = float(posterior.updated([Pull(at.point, at.arm, 1)]).variance(point))
         assert after == pytest.approx(variance - variance**2 / (variance + 0.1), rel=1e-6)
 
-    @pytest.mark.slow
+    @pytest.mark.long
     @pytest.mark.parametrize(
         ("part", "space", "rewards"),
         [
             ("exact-least_squares", "line", 6),
-            pytest.param("exact-huber", "box", 6, marks=pytest.mark.slow),
+            pytest.param("exact-huber", "box", 6),
             # With six the noise explains all that varies, and a point is worth several queries.
-            pytest.param("robust", "box", 7, marks=pytest.mark.slow),
+            pytest.param("robust", "box", 7),
         ],
     )
     def test_queries_of_one_batch_are_spread_out(self, part: str, space: str, rewards: int) -> None:
@@ -52,7 +52,7 @@ class TestPending:
             "exact-least_squares",
             "exact-huber",
             "exact-student_t",
-            pytest.param("robust", marks=pytest.mark.slow),
+            "robust",
         ],
     )
     def test_a_batch_over_arms_is_not_one_arm(self, part: str) -> None:
@@ -61,7 +61,6 @@ class TestPending:
         assert len({query.arm for query in optimizer.ask_batch(6)}) >= 2
 
     @pytest.mark.daily(10)
-    @pytest.mark.slow
     @pytest.mark.parametrize("cell", cells(spaces=["arms", "bare", "box", "mixed"]))
     def test_a_large_batch_before_the_first_reward(self, cell: Cell) -> None:
         optimizer = cell.build()
@@ -69,7 +68,6 @@ class TestPending:
             assert feasible(optimizer.space, query.point)
 
     @pytest.mark.daily(7)
-    @pytest.mark.slow
     @pytest.mark.parametrize("cell", cells(spaces=["arms", "bare", "box"]))
     def test_every_measurement_so_far_has_failed(self, cell: Cell) -> None:
         optimizer = cell.build()
@@ -82,7 +80,6 @@ class TestPending:
         arms = torch.linspace(0, 1, 3000, dtype=torch.float64).unsqueeze(-1)
         assert gp_ucb(sf.Arms(arms), sf.kernels.matern(2.5, 0.2)).ask().arm is not None
 
-    @pytest.mark.slow
     @pytest.mark.parametrize(
         "cell", cells(["exact-huber", "nystrom-least_squares", "batches-huber"], ["arms"])
     )
@@ -112,8 +109,8 @@ class TestPending:
         "cell",
         [
             *cells(["exact-huber"], ["arms", "line", "box"]),
-            pytest.param(Cell("arms", "robust"), id="robust-arms", marks=pytest.mark.slow),
-            pytest.param(Cell("line", "robust"), id="robust-line", marks=pytest.mark.slow),
+            pytest.param(Cell("arms", "robust"), id="robust-arms"),
+            pytest.param(Cell("line", "robust"), id="robust-line"),
         ],
     )
     def test_failed_points_are_kept_away_from(self, cell: Cell) -> None:

@@ -129,7 +129,6 @@ def test_a_point_settles_the_first_query_there() -> None:
     assert optimizer.pending == [second]
 
 
-@pytest.mark.slow
 @every
 def test_copies_of_a_query_are_the_query(name: str, tmp_path: Path) -> None:
     optimizer = BUILDS[name]()

@@ -40,7 +40,6 @@ class TestRefusals:
     """What cannot be used is refused, and nothing has changed."""
 
     @pytest.mark.daily(5)
-    @pytest.mark.slow
     @pytest.mark.parametrize(
         "reward",
         [
@@ -68,7 +67,6 @@ class TestRefusals:
         assert state(optimizer, tmp_path) == before
 
     @pytest.mark.daily(4)
-    @pytest.mark.slow
     @pytest.mark.parametrize(
         "where",
         [-1, 20, True, 1.5, "a", None, [0.1, 0.2], [float("nan")], [0.12345], torch.ones(1, 1)],
@@ -79,7 +77,6 @@ class TestRefusals:
             check_refused("arms", call, tmp_path)
 
     @pytest.mark.daily(4)
-    @pytest.mark.slow
     @pytest.mark.parametrize(
         "where",
         [0, 1.5, "a", None, [0.1], [0.1, float("inf")], [2.0, 20.0], torch.ones(1, 2), [0.1, 1.0]],

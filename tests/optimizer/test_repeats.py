@@ -15,7 +15,7 @@ class TestRepeats:
     @pytest.mark.long
     @pytest.mark.parametrize(
         "part",
-        ["batches", *(pytest.param(name, marks=pytest.mark.slow) for name in ("exact", "sketch"))],
+        ["batches", "exact", "sketch"],
     )
     def test_the_variance_falls_by_the_factor(self, part: str) -> None:
         features = {

@@ -41,7 +41,6 @@ def test_residuals_of_least_squares_are_those_of_the_hat_matrix() -> None:
     assert np.allclose(optimizer.belief().outcome.residuals.numpy(), expected, atol=1e-6)
 
 
-@pytest.mark.slow
 def test_residuals_of_weighted_rewards_are_those_of_the_weighted_hat_matrix() -> None:
     optimizer = skewed(40)
     fitted, weights = optimizer.belief().outcome.fitted, optimizer.belief().weights.numpy()
@@ -85,8 +84,7 @@ def test_outliers_belong_to_the_mean_alone() -> None:
     assert found["mean"].lower <= 3.0 - 0.8 <= found["mean"].upper < 2.9
 
 
-@pytest.mark.daily(1)
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("estimand", ESTIMANDS)
 def test_the_setting_is_reported_saved_and_does_not_change_the_run(
     estimand: sf.acquisition.Estimand, tmp_path: Path
@@ -122,7 +120,7 @@ def test_the_risk_of_means_is_the_risk_and_the_mean_residual() -> None:
     assert bool((mean[2] - mean[1] > location[2] - location[1]).all())
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("estimand", ["mode", "Mean", None, 1, sf.risks.Mean()])
 def test_anything_else_is_refused_and_changes_nothing(estimand) -> None:
     expected = "`estimand` is .*, expected 'location', 'median' or 'mean'"
@@ -143,7 +141,7 @@ def test_before_a_reward_there_is_no_belief() -> None:
         robust_ucb(sf.Box([0.0], [1.0])).belief()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_residuals_follow_a_dictionary_that_is_redrawn_for_the_same_rewards() -> None:
     """In batches it is redrawn when a point is chosen; having looked makes no difference."""
     points = np.linspace(0.0, 1.0, 40)[:, None]

@@ -33,7 +33,7 @@ def drifted() -> sf.Optimizer:
     return told()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_predictions_are_for_the_latest_reward(drifted):
     belief = drifted.belief()
     assert list(belief.outcome.effects) == ["drift"]
@@ -48,7 +48,7 @@ def test_predictions_are_for_the_latest_reward(drifted):
     assert torch.equal(drifted.history.rewards[:1], told(("drift",)).history.rewards[:1])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_without_support_the_run_is_the_same_to_the_last_bit():
     plain, known = told((), step=0.0), told(step=0.0)
     assert known.belief().outcome.effects == {}
@@ -56,7 +56,6 @@ def test_without_support_the_run_is_the_same_to_the_last_bit():
     assert torch.equal(known.ask().point, plain.ask().point)
 
 
-@pytest.mark.slow
 def test_a_saved_run_goes_on_alike(drifted, tmp_path):
     drifted.save(tmp_path / "run")
     loaded = sf.Optimizer.load(tmp_path / "run")
@@ -155,8 +154,7 @@ def square(
 EFFECT_OF = {"workers": "worker", "times": "drift"}
 
 
-@pytest.mark.daily(6)
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("offset", [-2.0, 2.0])
 @pytest.mark.parametrize("spike", [0.0, 1e3])
 @pytest.mark.parametrize(
@@ -187,8 +185,7 @@ def test_what_follows_from_a_condition_is_no_skewed_scale_and_no_crowd_of_outlie
     assert float(difference) == pytest.approx(1.0, abs=0.25)
 
 
-@pytest.mark.daily(1)
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("spikes", [False, True])
 @pytest.mark.parametrize("seed", range(4))
 def test_outliers_of_many_sizes_are_no_drift(spikes, seed):

@@ -48,12 +48,12 @@ IN_BOX = {
     "every-round": "adaptive-truncation",
     "immediate": "growing",
 }
-QUICK = 3
 CASES = [
-    pytest.param(*case, id="-".join(case), marks=[pytest.mark.slow] if place >= QUICK else [])
-    for place, case in enumerate(
-        [*(("arms", *pair) for pair in ON_ARMS), *(("box", *pair) for pair in IN_BOX.items())]
-    )
+    pytest.param(*case, id="-".join(case))
+    for case in [
+        *(("arms", *pair) for pair in ON_ARMS),
+        *(("box", *pair) for pair in IN_BOX.items()),
+    ]
 ]
 
 
@@ -161,7 +161,7 @@ def with_cusp() -> tuple[torch.Tensor, torch.Tensor]:
     return points, -torch.cat([distances, distances]).sqrt()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("data", "smoothness", "rivals"), [(heavy_tailed, 2.5, 1), (with_cusp, 0.5, 0)]
 )

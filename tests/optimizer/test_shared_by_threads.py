@@ -60,6 +60,7 @@ CALLS = [(started, call) for call in OPTIMIZER.values()] + [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("make", "call"), CALLS, ids=[*OPTIMIZER, *(f"{n} of a bandit" for n in BANDIT)]
 )
@@ -87,6 +88,7 @@ def switching_often() -> Iterator[None]:
     sys.setswitchinterval(before)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("switching_often")
 def test_no_reward_is_lost() -> None:
     arms = torch.linspace(0.0, 1.0, 40).unsqueeze(-1)
@@ -106,6 +108,7 @@ def test_no_reward_is_lost() -> None:
     assert not optimizer.pending
 
 
+@pytest.mark.long
 def test_copies_have_locks_of_their_own() -> None:
     optimizer = started()
     copies = [copy.deepcopy(optimizer), pickle.loads(pickle.dumps(optimizer))]

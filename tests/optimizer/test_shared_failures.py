@@ -78,6 +78,7 @@ UNDER = {
 }
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("kind", UNDER)
 def test_failures_of_a_value_of_the_environment_say_nothing_of_designs(kind):
     optimizer = default_on(**UNDER[kind], initial=0, seed=0)
@@ -101,6 +102,7 @@ def test_failures_of_a_value_of_the_environment_say_nothing_of_designs(kind):
     assert float(optimizer.belief().failures.success(inputs).min()) < 1.0
 
 
+@pytest.mark.long
 def test_a_category_that_always_fails_is_learned_under_an_environment():
     space = sf.Joint(_space(1), sf.FiniteEnvironment([[0.0], [1.0]]))
     optimizer = sf.algorithms.robust_ucb(sf.Problem(space, risk=sf.VaR(0.5)), initial=0, seed=0)

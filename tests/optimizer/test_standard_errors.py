@@ -46,7 +46,6 @@ def told(one: sf.Optimizer) -> sf.Optimizer:
 
 
 @pytest.mark.daily(6)
-@pytest.mark.slow
 @pytest.mark.parametrize("features", FEATURES)
 @pytest.mark.parametrize("space", SPACES)
 @pytest.mark.parametrize(
@@ -54,8 +53,8 @@ def told(one: sf.Optimizer) -> sf.Optimizer:
     [
         pytest.param(sf.LeastSquares(), id="least squares"),
         pytest.param(sf.StudentT(dof=1e12), id="Student-t"),
-        pytest.param(sf.Huber(k=1e9), id="Huber", marks=pytest.mark.slow),
-        pytest.param(sf.Huber(k=1e9, growing=True), id="adaptive Huber", marks=pytest.mark.slow),
+        pytest.param(sf.Huber(k=1e9), id="Huber"),
+        pytest.param(sf.Huber(k=1e9, growing=True), id="adaptive Huber"),
     ],
 )
 def test_posterior_is_that_of_a_gaussian_process_with_these_noise_variances(
@@ -144,8 +143,8 @@ def test_huber_estimate_is_stationary_with_residuals_in_units_of_their_noise():
     assert one.belief().weights[3] < 0.5
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("scale", [0.3, pytest.param(10.0, marks=pytest.mark.slow)])
+@pytest.mark.long
+@pytest.mark.parametrize("scale", [0.3, 10.0])
 def test_empirical_bayes_scale_is_not_widened_by_known_errors(scale):
     generator = np.random.default_rng(0)
     x = generator.uniform(size=(300, 1))
@@ -239,7 +238,7 @@ def test_an_estimator_without_use_for_errors_refuses_them():
 @pytest.mark.long
 @pytest.mark.parametrize(
     "kernel",
-    [pytest.param(True, id="given"), pytest.param(False, id="fitted", marks=pytest.mark.slow)],
+    [pytest.param(True, id="given"), pytest.param(False, id="fitted")],
 )
 def test_errors_are_saved(tmp_path, kernel):
     one = optimizer(estimator=sf.StudentT())

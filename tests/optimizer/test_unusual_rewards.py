@@ -33,7 +33,6 @@ class TestUnusualRewards:
         assert feasible(optimizer.space, optimizer.ask().point)
 
     @pytest.mark.daily(5)
-    @pytest.mark.slow
     @pytest.mark.parametrize("cell", in_turn(["arms", "bare", "line", "mixed"], 2))
     def test_constant_rewards(self, cell: Cell) -> None:
         value = {"arms": 0.0, "bare": 3.0, "line": 0.0, "mixed": -1e9}[cell.space]
@@ -45,7 +44,6 @@ class TestUnusualRewards:
         assert np.isfinite([found.value, found.lower, found.upper]).all()
 
     @pytest.mark.daily(4)
-    @pytest.mark.slow
     @pytest.mark.parametrize("cell", in_turn(["arms", "bare", "line"], 1))
     def test_two_rewards_at_once(self, cell: Cell) -> None:
         optimizer = cell.build()
@@ -53,7 +51,6 @@ class TestUnusualRewards:
         assert feasible(optimizer.space, optimizer.ask().point)
 
     @pytest.mark.daily(5)
-    @pytest.mark.slow
     @pytest.mark.parametrize("cell", in_turn(["line", "arms", "bare"], 2))
     def test_rewards_that_are_mostly_equal(self, cell: Cell) -> None:
         optimizer = cell.build()
@@ -62,7 +59,7 @@ class TestUnusualRewards:
         assert feasible(optimizer.space, optimizer.ask().point)
         assert -0.5 < optimizer.recommend().value < 1.5
 
-    @pytest.mark.slow
+    @pytest.mark.long
     @pytest.mark.parametrize(("space", "unit"), [("arms", 1e12), ("bare", 1e-12), ("line", 1e-30)])
     def test_the_unit_of_rewards_does_not_matter_to_the_robust_default(
         self, space: str, unit: float
@@ -83,8 +80,7 @@ class TestUnusualRewards:
             scaled.belief().weights, plain.belief().weights, rtol=1e-2, atol=1e-2
         )
 
-    @pytest.mark.daily(2)
-    @pytest.mark.slow
+    @pytest.mark.long
     @pytest.mark.parametrize(
         ("space", "sentinel"),
         [("arms", 1e15), ("bare", 1e30), ("line", 1e150), ("arms", 1.7e308), ("line", -1.7e308)],
@@ -101,7 +97,7 @@ class TestUnusualRewards:
 
 
 class TestWeights:
-    @pytest.mark.slow
+    @pytest.mark.long
     @pytest.mark.parametrize("estimator", [sf.Huber(), sf.StudentT(), sf.Truncation(MOMENT)])
     @pytest.mark.parametrize("told", [60, 1500])
     def test_a_spike_among_many_rewards_of_arms(self, estimator: object, told: int) -> None:
@@ -119,6 +115,7 @@ class TestWeights:
         assert float(optimizer.belief().weights.median()) > 0.9
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [1, 2, 10, 30, 65])
 def test_rewards_that_are_all_zero_have_an_interval_of_no_unit(number: int) -> None:
     optimizer = sf.algorithms.robust_ucb(sf.Box([0.0], [1.0]), seed=0)
@@ -128,6 +125,7 @@ def test_rewards_that_are_all_zero_have_an_interval_of_no_unit(number: int) -> N
     assert -1e-25 < found.lower <= 0.0 <= found.upper < 1e-25
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("unit", [1e-6, 1.0, 1e9])
 def test_the_first_reward_other_than_zero_sets_the_scale(unit: float) -> None:
     optimizer = sf.algorithms.robust_ucb(sf.Box([0.0], [1.0]), seed=0)

@@ -70,6 +70,7 @@ def test_rewards_that_nobody_asks_about_need_no_estimate(space: Any) -> None:
     assert estimator.made == 2
 
 
+@pytest.mark.long
 @each_space
 @each_algorithm
 def test_diagnostics_are_of_their_own_round(space: Any, make: Any) -> None:
@@ -84,8 +85,7 @@ def test_diagnostics_are_of_their_own_round(space: Any, make: Any) -> None:
     assert len({info.diagnostics for info in held}) == 9
 
 
-@pytest.mark.slow
-@pytest.mark.daily(4)
+@pytest.mark.long
 @each_space
 @each_algorithm
 def test_a_look_changes_nothing(space: Any, make: Any) -> None:
@@ -111,6 +111,7 @@ def test_copies_hold_their_own_diagnostics(make: Any) -> None:
     assert repr(copies[0]) == repr(info)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["huber", "fitted"])
 def test_a_run_is_saved_before_its_estimate(name: str, tmp_path: Any) -> None:
     optimizer = ALGORITHMS[name](SPACES["box"])
@@ -155,7 +156,7 @@ def test_further_objectives_are_seen_as_if_told_at_once() -> None:
     assert torch.equal(one_by_one.ask().point, unseen.ask().point)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("number", [103, 107])
 def test_between_fits_a_look_is_as_if_told_at_once(number: int) -> None:
     g = torch.Generator().manual_seed(1)

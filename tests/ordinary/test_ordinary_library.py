@@ -7,7 +7,6 @@ import pytest
 from ordinary.installed import Installed, result
 from ordinary.kinds import KINDS, bowl
 
-pytestmark = pytest.mark.slow
 SIZES = [1, 2, 10, 64, 65, 100, 129, 200, 300]
 FEW = {"plain": [2, 65, 300], "objectives": [2, 65, 66]}  # each day
 CHOSEN = 2  # rounds before each size; the others are at random

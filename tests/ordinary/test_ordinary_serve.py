@@ -13,7 +13,6 @@ import pytest
 from ordinary.installed import Installed
 from ordinary.kinds import KINDS, bowl
 
-pytestmark = pytest.mark.slow
 IMPORTED = 55  # measurements before the first request
 STUDY = """
 [study]

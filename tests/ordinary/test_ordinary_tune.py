@@ -20,7 +20,6 @@ import pytest
 from ordinary.installed import Installed, result
 from ordinary.kinds import KINDS, Kind
 
-pytestmark = pytest.mark.slow
 SIZES = (1, 2, 10, 64, 65, 100, 150, 200, 250, 300, 1000, 2000)  # each night
 REPORTED = 66  # measurements at most of a report each day
 CHOSEN = 3  # rounds before each size; the others are of a table

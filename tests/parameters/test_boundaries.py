@@ -23,6 +23,7 @@ def _found(space: Space, point: torch.Tensor) -> dict:
     return dict(found.params)
 
 
+@pytest.mark.long
 @given(
     st.decimals(-50, 50, places=3).map(float),
     st.decimals("0.1", 100, places=2).map(float),
@@ -44,6 +45,7 @@ def test_a_decimal_bound_of_a_rule_is_met_as_it_is_written(low, width, share, si
     assert _found(space, point)["a"] == bound
 
 
+@pytest.mark.long
 @given(
     st.lists(st.floats(0.1, 9.0), min_size=2, max_size=3),
     st.floats(0.1, 0.9),
@@ -98,6 +100,7 @@ def test_given_values_stay_and_the_others_move():
     assert params == {"a": 3.7, "b": 6.3}
 
 
+@pytest.mark.long
 def test_a_search_recommends_and_asks_on_the_boundary():
     space = Space({"a": Float(0.0, 10.0), "b": Float(-1.0, 1.0)}, ["a <= 4"])
     optimizer = sf.algorithms.robust_ucb(space, seed=0)

@@ -53,6 +53,7 @@ DOORS: dict[str, Callable[[dict[str, Any]], Any]] = {
 }
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("name", DOORS)
 def test_a_value_of_an_inactive_parameter_is_refused_before_a_choice(name: str) -> None:
     for given, message in (
@@ -74,6 +75,7 @@ def test_where_one_is_told_it_is_ignored() -> None:
     assert len(made.history.sites) == 2
 
 
+@pytest.mark.long
 def test_the_sampler_of_a_study_refuses_such_a_guess() -> None:
     optuna = pytest.importorskip("optuna")
     from surefoot.integrations.optuna import SurefootSampler

@@ -69,6 +69,7 @@ def test_every_method_for_designs_is_tried() -> None:
     assert takes | {"expected_gains", "largest_gains"} == set(DOORS)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", DOORS)
 def test_a_configuration_is_the_design_that_it_stands_for(name: str) -> None:
     belief, door = optimizer().belief(), DOORS[name]

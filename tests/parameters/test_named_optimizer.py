@@ -79,7 +79,7 @@ def test_what_violates_a_rule_is_refused_by_its_name_and_row():
         sf.Optimizer(sf.Box([0.0], [1.0]), sf.Method(KERNEL)).tell({"x": 1.0}, 0.0)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_configurations_are_told_expected_forgotten_and_asked_among():
     optimizer = algorithms.robust_ucb(MIXED, seed=0, initial=2)
     off, on = {"a": 1, "b": 1, "kind": "u"}, {"a": 3.0, "b": 0.5, "kind": "v", "n": 0}

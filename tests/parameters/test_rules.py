@@ -61,7 +61,6 @@ POINTS = ENCODING.unrestricted.sample(64, torch.Generator().manual_seed(0))
 CONFIGURATIONS = [ENCODING.configuration(point) for point in POINTS]
 
 
-@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(TRUTHS)
 def test_a_rule_holds_where_python_says_so(text):
@@ -79,7 +78,7 @@ def test_a_rule_holds_where_python_says_so(text):
     assert not (reads and any(truth))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @given(st.text(max_size=40))
 def test_any_text_is_a_rule_or_refused_in_a_line(text):
     try:
@@ -219,7 +218,7 @@ def test_a_thin_region_of_continuous_parameters_is_found():
         Space(many, [f"{total} <= 299", f"{total} >= 300"])
 
 
-@pytest.mark.slow
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("rule", ["a // 2 <= b", "7 // b <= a", "a // 2 <= 3"])
 def test_whole_quotients_are_searched(rule: str) -> None:
     space = Space({"a": Float(0.0, 10.0), "b": Float(1.0, 10.0)}, [rule])

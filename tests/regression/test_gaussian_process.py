@@ -63,7 +63,7 @@ def case(request: pytest.FixtureRequest) -> Case:
     return CASES[request.param]
 
 
-@pytest.mark.parametrize("ridge", [1.0, pytest.param(0.1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("ridge", [1.0, 0.1])
 class TestAgainstFormulas:
     @pytest.mark.long
     def test_mean_and_variance_are_those_of_the_gaussian_process(
@@ -81,8 +81,7 @@ class TestAgainstFormulas:
         agree(optimizer.belief().posterior.mean(at), mean)
         agree(optimizer.belief().posterior.variance(at), variance)
 
-    @pytest.mark.daily(4)
-    @pytest.mark.slow
+    @pytest.mark.long
     def test_information_gain_and_widths(self, case: Case, ridge: float) -> None:
         space = case.space()
         pulled, rewards, _ = data(space)
@@ -140,7 +139,7 @@ def test_sketch_is_the_dtc_posterior_of_its_dictionary(ridge: float) -> None:
     agree(optimizer.belief().posterior.variance(at), variance)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_dictionary_shrinks_so_that_a_round_takes_no_longer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -187,6 +186,7 @@ def test_a_scaled_kernel_is_a_variance_times_the_kernel() -> None:
     agree(optimizer.belief().posterior.variance(at), variance)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kernel", "theirs"),
     [

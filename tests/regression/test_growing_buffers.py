@@ -67,6 +67,7 @@ COPIES: dict[str, Callable[[Observations], Observations]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("copy", COPIES)
 def test_a_copy_at_any_size_takes_further_points(copy: str) -> None:
     rng, kept = random.Random(1), Listed()
@@ -85,6 +86,7 @@ def test_a_copy_at_any_size_takes_further_points(copy: str) -> None:
             kept.check(one)
 
 
+@pytest.mark.long
 @settings(max_examples=25)
 @given(
     st.sampled_from(STEPS),

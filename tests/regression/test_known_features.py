@@ -191,6 +191,7 @@ def test_another_base_shares_no_features() -> None:
     assert wider.shared(NystromEmbedding.of(sf.kernels.squared_exponential(0.3), SITES[:6])) == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "parts",
     [

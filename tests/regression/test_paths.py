@@ -74,17 +74,14 @@ FEATURES: dict[str, Callable[[], Any]] = {
 @pytest.mark.long
 @pytest.mark.parametrize(
     "features",
-    [
-        pytest.param(name, marks=[] if name in ("exact", "sampled") else [pytest.mark.slow])
-        for name in FEATURES
-    ],
+    FEATURES,
 )
 @pytest.mark.parametrize(
     "estimator",
     [
         sf.LeastSquares(),
-        pytest.param(sf.Huber(), marks=pytest.mark.slow),
-        pytest.param(sf.StudentT(), marks=pytest.mark.slow),
+        sf.Huber(),
+        sf.StudentT(),
     ],
     ids=repr,
 )
@@ -128,7 +125,6 @@ def test_a_width_multiplies_the_deviation() -> None:
     torch.testing.assert_close(path(0.0), 0.0 * path(1.0), rtol=0.0, atol=1e-12)
 
 
-@pytest.mark.slow
 def test_arms_without_coordinates() -> None:
     kernel = sf.kernels.precomputed(table(4))
     for features in (sf.Exact(), sampled(2.0), greedy(3)):
@@ -152,18 +148,14 @@ KERNELS: dict[str, Any] = {
 }
 
 
-@pytest.mark.daily(4)
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(name, marks=[] if name == "squared-exponential" else [pytest.mark.slow])
-        for name in KERNELS
-    ],
+    KERNELS,
 )
 @pytest.mark.parametrize(
     "features",
-    [sf.Exact(), *(pytest.param(one, marks=pytest.mark.slow) for one in (greedy(4), sampled(2.0)))],
+    [sf.Exact(), greedy(4), sampled(2.0)],
     ids=repr,
 )
 def test_draws_in_a_box_are_of_the_posterior(name: str, features: Any) -> None:
@@ -173,7 +165,7 @@ def test_draws_in_a_box_are_of_the_posterior(name: str, features: Any) -> None:
     check(optimizer, TRIED, 400, slack=0.03, width=2.0)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_draws_stay_accurate_among_many_points_that_are_close() -> None:
     generator = np.random.default_rng(0)
     near = 0.5 + 1e-3 * generator.standard_normal((60, 2))
@@ -206,7 +198,6 @@ def test_prior_draws_have_the_covariance_of_the_kernel(space: Any, name: str) ->
     check_gaussian(draws, torch.zeros(len(TRIED)), gram, slack=0.03)
 
 
-@pytest.mark.slow
 def test_a_kernel_that_no_grid_explains_is_refused() -> None:
     rough = sf.kernels.custom(lambda left, right: torch.exp(-100.0 * torch.cdist(left, right)))
     prior = PriorPaths(rough, SQUARE)

@@ -11,7 +11,7 @@ class TestPosterior:
     """The variance falls with rewards, and greedy features keep their number."""
 
     @pytest.mark.long
-    @pytest.mark.parametrize("cell", cells(FIXED_GEOMETRY, slow=("exact-huber", "sketch-huber")))
+    @pytest.mark.parametrize("cell", cells(FIXED_GEOMETRY))
     def test_variance_is_not_negative_and_falls_with_data(self, cell: Cell) -> None:
         optimizer = cell.build(ridge=0.01)
         points = points_of(optimizer.space, 12)

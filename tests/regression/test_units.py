@@ -31,7 +31,6 @@ def test_a_warp_keeps_the_order(anchor, knee, first, second):
     assert float(warped[0]) <= float(warped[1])
 
 
-@pytest.mark.slow
 def test_the_slope_of_a_warp_is_its_derivative():
     warp, at = Warp(2.0, 0.5), torch.tensor([-30.0, 1.9, 2.0, 7.0], dtype=torch.float64)
     at.requires_grad_()

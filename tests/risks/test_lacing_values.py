@@ -13,7 +13,6 @@ from surefoot.risks import CVaR, Mean, VaR, WorstCase
 
 
 class TestLacing:
-    @pytest.mark.slow
     @seeds
     @examples(10)
     def test_lacing_values_are_those_of_the_paper(self, seed: int) -> None:
@@ -28,7 +27,7 @@ class TestLacing:
             expected = reference.stable_lacing(lower, case.masses)
             assert (WorstCase().lacing(*bounds).numpy() == expected).all(), case
 
-    @pytest.mark.slow
+    @pytest.mark.long
     @seeds
     @examples(10)
     def test_lacing_values_of_the_widest_level(self, seed: int) -> None:
@@ -44,7 +43,7 @@ class TestLacing:
                 allowed = reference.cvar_lacing(low, high, case.masses, case.level)
                 assert any((one == widest).all() for widest in allowed), (case, low, high)
 
-    @pytest.mark.slow
+    @pytest.mark.long
     @seeds
     @examples(10)
     def test_there_is_one_and_it_is_as_uncertain_as_the_risk(self, seed: int) -> None:

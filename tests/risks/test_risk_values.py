@@ -54,13 +54,13 @@ class TestValues:
         for _ in range(200):
             check_values(random_case(rng, rows=20))
 
-    @pytest.mark.slow
+    @pytest.mark.long
     @given(case=small_case())
     @examples(100)
     def test_every_risk_is_its_definition_in_small(self, case: Case) -> None:
         check_values(case)
 
-    @pytest.mark.slow
+    @pytest.mark.long
     @given(case=small_case())
     @examples(100)
     def test_both_definitions_of_the_conditional_value_at_risk_agree(self, case: Case) -> None:
@@ -74,7 +74,7 @@ class TestValues:
         assert VaR(0.28)(values, weights) == 7.0
         assert float(CVaR(0.28)(values, weights)) == pytest.approx(4.0, abs=1e-13)
 
-    @pytest.mark.slow
+    @pytest.mark.long
     def test_every_number_of_equal_weights_and_every_hundredth(self) -> None:
         """And numpy's `inverted_cdf`, which multiplies n by the level in floats.
 
@@ -95,7 +95,7 @@ class TestValues:
         assert len(left_out) == 13
         assert (25, 0.28) in left_out
 
-    @pytest.mark.slow
+    @pytest.mark.long
     def test_every_number_of_equal_weights_and_every_end_of_an_atom(self) -> None:
         for n in range(2, 101):
             values, weights = tensor(np.random.default_rng(n).permutation(n)), equal(n)
@@ -150,7 +150,7 @@ class TestValues:
 
 
 class TestProperties:
-    @pytest.mark.slow
+    @pytest.mark.long
     @seeds
     @examples(10)
     def test_monotone_translated_scaled_and_ordered(self, seed: int) -> None:
@@ -173,7 +173,7 @@ class TestProperties:
             assert bool((cvar <= var + room).all())
             assert bool((cvar <= mean + room).all())
 
-    @pytest.mark.slow
+    @pytest.mark.long
     @seeds
     @examples(10)
     def test_bounds_pass_through(self, seed: int) -> None:
@@ -188,7 +188,6 @@ class TestProperties:
                 assert bool((risk(lower, case.weights) <= found + room).all())
                 assert bool((risk(upper, case.weights) >= found - room).all())
 
-    @pytest.mark.slow
     @seeds
     @examples(10)
     def test_larger_levels_are_worth_more(self, seed: int) -> None:
@@ -205,7 +204,6 @@ class TestProperties:
 
 class TestGradients:
     @pytest.mark.daily(4)
-    @pytest.mark.slow
     @pytest.mark.parametrize("level", [0.28, 0.1, 0.5, 0.97])
     @pytest.mark.parametrize("n", [1, 25])
     def test_finite_differences(self, level: float, n: int) -> None:
@@ -219,7 +217,6 @@ class TestGradients:
                 f = values.clone().requires_grad_()
                 assert torch.autograd.gradcheck(lambda v, r=risk, w=weights: r(v, w), (f,))
 
-    @pytest.mark.slow
     @seeds
     @examples(5)
     def test_shares_of_the_values_also_under_ties(self, seed: int) -> None:

@@ -24,7 +24,7 @@ def test_any_number_is_as_far_from_its_absence_as_from_a_number_one_range_away()
     assert abs(values[0, 4] - values[0, 5]) < 0.03
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @given(st.lists(st.floats(0.0, 1.0), min_size=1, max_size=12, unique=True), st.floats(0.1, 3.0))
 def test_the_kernel_is_positive_definite_over_numbers_special_values_and_absence(numbers, scale):
     points = torch.cat(
@@ -38,7 +38,6 @@ def test_the_kernel_is_positive_definite_over_numbers_special_values_and_absence
     assert values.min() > -1e-9
 
 
-@pytest.mark.slow
 @given(st.lists(st.floats(-0.5, 1.5), min_size=5, max_size=5))
 def test_the_nearest_value_is_its_own_nearest_one(point):
     nearest = SPECIAL.nearest(torch.tensor([point], dtype=torch.float64))

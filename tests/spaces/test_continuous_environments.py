@@ -27,7 +27,7 @@ def play(optimizer: sf.Optimizer, rounds: int) -> list[list[float]]:
     return asked
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     "distribution",
     [LogNormal(0.0, 0.5), Normal(0.0, 1.0), Uniform(0.0, 1.0)],
@@ -42,7 +42,6 @@ def test_any_support_will_do(distribution) -> None:
     assert best.lower <= best.value <= best.upper
 
 
-@pytest.mark.slow
 def test_a_simplex_has_a_density_too() -> None:
     space = sf.Joint(LINE, sf.ContinuousEnvironment(Dirichlet(torch.ones(3).double())))
     optimizer = sf.algorithms.v_ucb(space, sf.kernels.squared_exponential(0.5), level=0.2)
@@ -84,7 +83,7 @@ def test_the_worst_case_is_at_an_end_that_hardly_ever_comes() -> None:
     assert float(value) < -10.0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_density_may_be_infinite_at_an_end() -> None:
     """The worse of the ends is asked all the same."""
     edges = sf.ContinuousEnvironment(Beta(*torch.tensor([0.02, 0.02]).double()))
@@ -102,7 +101,7 @@ def test_a_density_may_be_infinite_at_an_end() -> None:
         optimizer.tell(query, 4.0 * value(query))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_worst_case_stays_within_a_support_that_is_no_box() -> None:
     simplex = sf.ContinuousEnvironment(Dirichlet(torch.ones(3).double()))
     optimizer = sf.algorithms.stable_opt(

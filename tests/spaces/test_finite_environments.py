@@ -52,11 +52,12 @@ def test_the_worst_case_may_be_any_of_many():
     assert torch.equal(values, GRID)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "design",
     [
         sf.Arms([[0.1], [0.5], [0.9]]),
-        pytest.param(sf.Box([0.0], [1.0]), marks=pytest.mark.slow),
+        sf.Box([0.0], [1.0]),
     ],
 )
 def test_v_ucb_among_thousands_of_values(design):

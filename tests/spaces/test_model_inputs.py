@@ -22,7 +22,6 @@ def test_without_an_environment_the_model_sees_the_designs(space: sf.Arms | sf.B
     assert (z.shape, weights.tolist()) == ((1, 0), [1.0])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("design", [sf.Arms(LINE), sf.Arms(4), UNIT], ids=["arms", "bare", "box"])
 @pytest.mark.parametrize("environment", [FEW, DENSITY], ids=["few", "density"])
 def test_inputs_are_all_combinations(

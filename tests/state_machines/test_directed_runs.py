@@ -73,28 +73,24 @@ ROUNDS = {"batched": 60, "tabulated": 8, "resampled": 6}
 INTERVAL = 3
 
 
-def slow(*values: object) -> Any:
-    return pytest.param(*values, marks=pytest.mark.slow)
-
-
 class TestManyRewards:
     """A run does not depend on what is looked at, nor on being saved and loaded."""
 
-    @pytest.mark.daily(5)
+    @pytest.mark.long
     @pytest.mark.parametrize(
         ("build", "standardise", "estimator"),
         [
-            slow(batched, True, "huber"),
-            slow(batched, True, "adaptive-truncation"),
-            slow(batched, True, "growing-huber"),
-            slow(batched, True, "student-t"),
-            slow(batched, False, "huber"),
-            slow(batched, False, "adaptive-truncation"),
-            *(slow(tabulated, False, name) for name in ESTIMATORS),
-            slow(tabulated, True, "huber"),
-            slow(tabulated, True, "adaptive-truncation"),
-            slow(resampled, True, "student-t"),
-            slow(resampled, True, "adaptive-truncation"),
+            (batched, True, "huber"),
+            (batched, True, "adaptive-truncation"),
+            (batched, True, "growing-huber"),
+            (batched, True, "student-t"),
+            (batched, False, "huber"),
+            (batched, False, "adaptive-truncation"),
+            *((tabulated, False, name) for name in ESTIMATORS),
+            (tabulated, True, "huber"),
+            (tabulated, True, "adaptive-truncation"),
+            (resampled, True, "student-t"),
+            (resampled, True, "adaptive-truncation"),
         ],
     )
     def test_the_run_stays_the_same(
@@ -119,7 +115,7 @@ class TestManyRewards:
             ours, expected = (getattr(one.belief().posterior, name)(ARMS) for one in (other, alone))
             torch.testing.assert_close(ours, expected, rtol=0.0, atol=1e-10)
 
-    @pytest.mark.slow
+    @pytest.mark.daily(1)
     @pytest.mark.parametrize("build", [batched, tabulated])
     def test_the_fit_of_the_loaded_is_that_of_the_saved(
         self, build: Callable[..., sf.Optimizer], tmp_path: Path
@@ -162,6 +158,7 @@ class TestResampling:
 
         assert play(build(), 150, 4, failed) >= 0.6 * play(build(), 150)
 
+    @pytest.mark.long
     def test_failures_are_still_kept_away_from_in_batches(self) -> None:
         optimizer = batched(sf.LeastSquares())
         play(optimizer, 60)

@@ -1,6 +1,6 @@
 """Every algorithm driven through every call in any order (`optimizer_machine`).
 
-Each is driven briefly, and at length where slow tests run too. `SUREFOOT_EXAMPLES` is a factor of
+Each is driven briefly, and at length where long tests run too. `SUREFOOT_EXAMPLES` is a factor of
 the number of examples: 20, say, to look for faults for some minutes.
 """
 
@@ -19,38 +19,33 @@ def only(family: dict[str, Subject], *names: str) -> dict[str, Subject]:
     return {name: family[name] for name in names}
 
 
-@pytest.mark.slow
 @named(only(LASTING, "gp_ucb-bare"))
 def test_features_that_last(subject: Subject) -> None:
     drive(subject, examples=3, steps=20)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @named(only(BUDGETED, "bbkb"))
 def test_dictionaries_that_are_resampled(subject: Subject) -> None:
     drive(subject, examples=3, steps=20)
 
 
-@pytest.mark.slow
 @named(only(BOXES, "gp_ucb"))
 def test_boxes(subject: Subject) -> None:
     drive(subject, examples=3, steps=14)
 
 
-@pytest.mark.slow
 @named(only(JOINT, "v_ucb"))
 def test_designs_beside_an_environment(subject: Subject) -> None:
     drive(subject, examples=4, steps=16)
 
 
-@pytest.mark.slow
 @named(only(DRAWN, "gp_ts"))
 def test_functions_drawn_from_the_posterior(subject: Subject) -> None:
     drive(subject, examples=3, steps=18)
 
 
-@pytest.mark.daily(3)
-@pytest.mark.slow
+@pytest.mark.long
 @named(LASTING, BUDGETED)
 def test_arms_at_length(subject: Subject) -> None:
     drive(subject, examples=5, steps=25, foreign=True)

@@ -230,18 +230,9 @@ def crossed() -> Iterator[Cell]:
 PAIRS = in_pairs(crossed())
 
 
-def takes_long(cell: Cell) -> bool:
-    """Whether asks are searches in a box, which only plain cells do quickly."""
-    quick = cell.batch == 1 and cell.estimator == "least-squares"
-    return cell.space not in TABULAR and not quick
-
-
-def cells(among: Iterable[Cell], slow: Callable[[Cell], bool] = lambda cell: False) -> list[Any]:
+def cells(among: Iterable[Cell]) -> list[Any]:
     """The cells as pytest parameters."""
-    return [
-        pytest.param(cell, id=str(cell), marks=[pytest.mark.slow] if slow(cell) else [])
-        for cell in among
-    ]
+    return [pytest.param(cell, id=str(cell)) for cell in among]
 
 
 def table_of(**choices: Iterable[Any]) -> list[Cell]:

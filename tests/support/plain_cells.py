@@ -1,7 +1,7 @@
 """Plain spaces, and ways to put an optimiser together on them."""
 
 import itertools
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -85,21 +85,10 @@ class Cell:
         return f"{self.parts}-{self.space}"
 
 
-def cells(
-    parts: list[str] | None = None,
-    spaces: list[str] | None = None,
-    slow: Collection[str] = (),
-) -> list:
-    """As pytest parameters; `robust` fits hyperparameters, which takes long, as `slow` ones do."""
+def cells(parts: list[str] | None = None, spaces: list[str] | None = None) -> list:
+    """As pytest parameters."""
     table = itertools.product(spaces or SPACES, parts or BUILDS)
-    return [
-        pytest.param(
-            Cell(space, part),
-            id=f"{part}-{space}",
-            marks=[pytest.mark.slow] if part == "robust" or part in slow else [],
-        )
-        for space, part in table
-    ]
+    return [pytest.param(Cell(space, part), id=f"{part}-{space}") for space, part in table]
 
 
 def in_turn(spaces: list[str], number: int) -> list:

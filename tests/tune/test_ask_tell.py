@@ -102,21 +102,20 @@ def test_an_experimenter_measures_a_batch_over_days(write):
     assert open_ask_tell(path).opened.state().belief.trials == [0, 1, 2, 3, 5, last.id]
 
 
-@pytest.mark.slow
 def test_fewer_than_were_wanted_are_a_line(write):
     code, out = surefoot("ask", write(rounds=2), "-n", 3)
     assert code == 0
     assert out.splitlines()[-1] == "2 of 3: no further round of the study is left"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_processes_share_one_initial_design(write):
     path = write()
     asked = [open_ask_tell(path).ask()[0].params for _ in range(8)]
     assert asked == initial_design(open_ask_tell(path).study_file)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_defaults_come_first_and_no_model_is_loaded_for_what_is_queued(write, monkeypatch):
     path = write().with_name("study.toml")
     path.write_text(path.read_text().replace("high = 4", "high = 4, default = 2"))
@@ -129,7 +128,7 @@ def test_defaults_come_first_and_no_model_is_loaded_for_what_is_queued(write, mo
     assert len(open_ask_tell(path).ask(5)) == 5
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_nothing_is_asked_for_twice_at_once(write):
     small = STUDY.replace('share = {{ type = "float", low = 0, high = 1 }}', SMALL_BRACES)
     path = write(study=small, rounds=20)
@@ -154,8 +153,7 @@ def told(tmp_path_factory) -> AskTell:
 SMALL_BRACES = SMALL.replace("{", "{{").replace("}", "}}")
 
 
-@pytest.mark.daily(4)
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("id", "given", "message"),
     [
@@ -188,6 +186,7 @@ def test_a_wrong_value_changes_nothing(told, id, given, message):
     assert everything(told) == before
 
 
+@pytest.mark.long
 def test_the_same_may_be_told_again(write):
     study = open_ask_tell(write())
     study.ask(2)
@@ -218,6 +217,7 @@ def test_a_forgotten_value_may_come_late_once_under_its_own_id(write):
     assert [one.id for one in study.status().asked] == [1]
 
 
+@pytest.mark.long
 def test_a_late_value_that_was_not_recorded_keeps_its_id(write, monkeypatch):
     study = open_ask_tell(write())
     study.ask()
@@ -232,7 +232,6 @@ def test_a_late_value_that_was_not_recorded_keeps_its_id(write, monkeypatch):
     assert (study.tell(0, 4.0).id, study.status().finished) == (0, 1)
 
 
-@pytest.mark.slow
 def test_constraints_are_told_by_name(write):
     path = write("[constraints]\np99 = { max = 20 }\nheat = { max = 1 }")
     surefoot("ask", path)
@@ -244,6 +243,7 @@ def test_constraints_are_told_by_name(write):
     assert trial.user_attrs["constraints"] == {"p99": -18.3, "heat": 0.5}
 
 
+@pytest.mark.long
 def test_an_observed_environment_is_told_and_a_chosen_one_asked(write):
     for control in ("observed", "chosen"):
         name = f'[environment]\ncontrol = "{control}"\nload = {{ values = [1, 2] }}\n[risk]'
@@ -270,7 +270,6 @@ def test_a_logarithm_needs_a_positive_value(write):
         study.tell(0, -1.0)
 
 
-@pytest.mark.slow
 def test_lines_can_be_read_by_a_shell_and_a_program(write):
     path = write(SMALL)
     code, line = surefoot("ask", path)
@@ -289,7 +288,6 @@ def test_lines_can_be_read_by_a_shell_and_a_program(write):
     assert surefoot("tell", path, 1, "1", "2")[1] == "got 2 values (1 2), expected one\n"
 
 
-@pytest.mark.slow
 def test_predictions_are_of_named_and_given_configurations(write):
     path = write()
     study = open_ask_tell(path)
@@ -367,6 +365,7 @@ def test_whatever_bytes_come_each_line_has_its_own_answer(write, monkeypatch):
     assert (result.exit_code, everything(study)) == (0, before)
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize(
     "words", ["tell {} x 1", "tell {} 9999999999999999999 1", "ask {} -n 0", "ask {} --foo", "tell"]
 )
@@ -381,6 +380,7 @@ UNITS = STUDY.replace("[parameters]", '[objective]\nunit = "ms"\n[parameters]')
 P99 = '[constraints]\np99 = { max = 20, unit = "ms" }'
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("value", "sem", "p99"),
     [("12.5", "0.5", "18"), ("12.5 ms", "500 us", "18 ms"), ("0.0125s", "0.5ms", "0.018 s")],
@@ -394,6 +394,7 @@ def test_a_told_unit_is_converted_to_that_of_the_study(write, value, sem, p99):
     assert {"p99": 18.0} in trial.user_attrs.values()
 
 
+@pytest.mark.long
 def test_other_numbers_of_the_same_id_are_refused_and_the_same_are_not(write):
     study = open_ask_tell(write(study=UNITS, more=P99))
     study.ask(2)
@@ -421,6 +422,7 @@ def test_other_numbers_of_the_same_id_are_refused_and_the_same_are_not(write):
 OTHERS = {"value": 2, "sem": 0.5, "values": {"p99": 19}, "worker": "b", "failed": "broken"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("option", OTHERS)
 @pytest.mark.parametrize(
     "told",
@@ -445,6 +447,7 @@ def test_whatever_else_is_told_of_a_known_id_is_refused(write, told, option):
     assert everything(study) == before
 
 
+@pytest.mark.long
 def test_a_worker_is_told_with_its_outcome_and_not_later(write):
     path = write()
     study = open_ask_tell(path)
@@ -509,6 +512,7 @@ def test_numbers_are_told_with_their_errors(write):
     assert everything(study) == before
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("value", ["12.5 MB", "12.5 %", "12.5 banana", "1,5", "12.5 +- 1 MB"])
 def test_a_told_unit_of_something_else_is_refused(write, value):
     study = open_ask_tell(write(study=UNITS))
@@ -519,6 +523,7 @@ def test_a_told_unit_of_something_else_is_refused(write, value):
     assert everything(study) == before
 
 
+@pytest.mark.long
 def test_a_unit_is_refused_where_the_study_has_none(write):
     study = open_ask_tell(write())
     study.ask()
@@ -526,6 +531,7 @@ def test_a_unit_is_refused_where_the_study_has_none(write):
         study.tell(0, "12.5 ms")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("begin", [lambda path: None, open_ask_tell])
 def test_a_study_without_a_command_is_begun_by_asking(write, begin):
     path = write()
@@ -536,7 +542,7 @@ def test_a_study_without_a_command_is_begun_by_asking(write, begin):
         assert "`surefoot ask study.toml`" in output
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_program_gets_the_recommendation_that_the_command_prints(write):
     path = write()
     study = open_ask_tell(path)
@@ -548,6 +554,7 @@ def test_a_program_gets_the_recommendation_that_the_command_prints(write):
     assert Verbs(study).answer({"verb": "recommend"})["trials"] == 3
 
 
+@pytest.mark.long
 def test_requests_are_answered_in_order(write):
     requests = [
         {"verb": "ask", "count": 2},
@@ -565,7 +572,6 @@ def test_requests_are_answered_in_order(write):
     assert predicted["predictions"][0]["params"] == asked["configurations"][0]["params"]
 
 
-@pytest.mark.slow
 def test_agents_have_the_same_verbs(write):
     mcp = pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
     import anyio
@@ -644,7 +650,7 @@ def test_a_study_without_a_command_is_not_tuned(write):
         run(path, quiet=True)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_run_beside_leaves_what_was_asked_for(write_study):
     path = write_study()
     (asked,) = open_ask_tell(path).ask()
@@ -658,8 +664,7 @@ def test_a_run_beside_leaves_what_was_asked_for(write_study):
     assert everything(study) == before
 
 
-@pytest.mark.daily(2)
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("where", ["_hand_over", "_record", "interrupt"])
 @pytest.mark.parametrize("after", [False, True])
 def test_whoever_is_killed_loses_nothing(write, monkeypatch, where, after):
@@ -714,7 +719,7 @@ def test_ten_callers_at_once(write):
     assert all(trials[id].value == params["share"] for id, params in told)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_asking_and_telling_of_a_journal_import_no_database(write):
     journal = 'storage = "journal:///paper.log"\ninitial = 8'
     text = STUDY.replace("initial = 8", journal)
@@ -730,6 +735,7 @@ def test_asking_and_telling_of_a_journal_import_no_database(write):
     assert told.stdout.split("\n")[0] == "[]"
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("storage", ["", 'storage = "journal:///study.journal"'])
 @pytest.mark.parametrize(
     "command", [["tell", 0, 12.5], ["tell", 0, "--failed", "dead"], ["forget", 0], ["forget", 0, 1]]

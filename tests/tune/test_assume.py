@@ -75,6 +75,7 @@ def expected(direction: str) -> sf.beliefs.Belief:
     return optimizer.belief()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("direction", SIGNS)
 def test_it_is_in_the_units_and_the_direction_of_the_study(tmp_path: Path, direction: str) -> None:
     opened = told(tmp_path, direction)
@@ -93,7 +94,7 @@ def test_it_is_in_the_units_and_the_direction_of_the_study(tmp_path: Path, direc
     json.dumps(findings.as_dict())
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_report_prints_it(tmp_path: Path) -> None:
     opened = told(tmp_path)
     (text,) = summarise(opened).statements
@@ -102,11 +103,13 @@ def test_a_report_prints_it(tmp_path: Path) -> None:
         assert text[:60] in (tmp_path / name).read_text()
 
 
+@pytest.mark.long
 def test_where_nothing_is_proved_it_says_why(tmp_path: Path) -> None:
     (text,) = summarise(told(tmp_path, failed=1)).statements
     assert text == "There is no certificate: measurements failed or there are constraints."
 
 
+@pytest.mark.long
 def test_without_assumptions_nothing_is_said(tmp_path: Path) -> None:
     assert summarise(told(tmp_path, assume="")).statements == ()
 
@@ -150,6 +153,7 @@ def test_lengthscales_are_as_they_were_written(tmp_path: Path) -> None:
     assert "lengthscale 0.3 or MaternKernel with lengthscale 0.6" in text
 
 
+@pytest.mark.long
 def test_what_is_assumed_after_a_look_counts_from_then_on() -> None:
     sampler = SurefootSampler(seed=0)
     study = optuna.create_study(sampler=sampler)

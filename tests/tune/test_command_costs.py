@@ -146,7 +146,6 @@ def study(folder: Path, storage: str) -> Path:
 
 
 @pytest.mark.daily(1)
-@pytest.mark.slow
 @pytest.mark.parametrize("storage", STORAGES)
 def test_counts(storage: str, tmp_path: Path) -> None:
     optuna.create_study(storage="sqlite://")  # imports SQLAlchemy for all commands
@@ -164,7 +163,7 @@ def test_counts(storage: str, tmp_path: Path) -> None:
         assert found == replace(expected, **unused), name
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_packages_that_are_imported(tmp_path: Path) -> None:
     path = study(tmp_path, "journal")
     surefoot("tune", path, "--rounds", 3)

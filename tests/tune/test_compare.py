@@ -99,7 +99,7 @@ def test_runs_alternate_in_random_order_and_stop_at_the_decision(write_study):
     assert len({pair[0]["size"] for pair in pairs}) == 2  # both orders occur
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_comparison_goes_on_to_its_number_of_runs_if_asked(write_study):
     path = write_study()
     assert run(path, Drifting(), pairs=12, all_pairs=True).pairs == 12
@@ -132,6 +132,7 @@ class Limited(Scripted):
         return measurement(params["share"], 0.1, others=constraints)
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize(
     ("a", "b", "better", "said"),
     [
@@ -160,7 +161,6 @@ def test_a_configuration_that_breaks_a_limit_is_not_better(write_study, a, b, be
     assert ("it breaks the limit" in verdict) is (better is None)
 
 
-@pytest.mark.slow
 def test_a_comparison_goes_on_until_it_is_known_whether_the_better_one_keeps_its_limits(
     write_study,
 ):
@@ -211,6 +211,7 @@ class WithErrors(Scripted):
         return measurement(params["share"] + 3.0 * wrong, 0.1, sem=3.0 if wrong else 0.01)
 
 
+@pytest.mark.long
 def test_standard_errors_are_recorded_shown_and_used(write_study):
     path = write_study()
     with record_of(path) as record:
@@ -455,7 +456,6 @@ class TestNamedSettings:
         assert first_setting(study_file) == "default"
         assert named_setting(study_file, "default").params == A
 
-    @pytest.mark.slow
     def test_trials_and_the_recommendation(self, write_study):
         path = write_study()
         study_trials = trials_of(path, rounds=2)
@@ -467,7 +467,6 @@ class TestNamedSettings:
         with pytest.raises(InvalidInput, match="no trial 2, expected 0 to 1"):
             named_setting(study_file, "trial 2")
 
-    @pytest.mark.slow
     def test_a_parameter_named_trial_is_a_parameter(self, write_study):
         path = write_study(command="true {trial}")
         head = path.read_text().partition("[parameters]")[0]
@@ -479,7 +478,6 @@ class TestNamedSettings:
         assert named_setting(study_file, "trial 2").params == trials[2].params
 
     @pytest.mark.daily(4)
-    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("b", "message"),
         [
@@ -505,7 +503,7 @@ class TestNamedSettings:
         assert {file.name for file in path.parent.iterdir()} == {"STUDY.toml", "bench.py"}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_command_prints_the_decision_and_json(write_study):
     path = write_study()
     code, out, err = cli(path, "--a", TEXT_A, "--b", TEXT_B)
@@ -520,13 +518,12 @@ def test_the_command_prints_the_decision_and_json(write_study):
     assert cli(path, "--confidence", "1.5")[0] == 2
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_setting_may_be_compared_with_itself_on_request(write_study):
     result = compare(write_study(), TEXT_A, TEXT_A, aa=True, runs=2, quiet=True)
     assert (result.better, result.pairs, result.wins_a, result.wins_b) == (None, 2, 0, 0)
 
 
-@pytest.mark.slow
 def test_setup_and_teardown_run_once_and_only_if_something_is_measured(write_study):
     log = 'timeout = 30\nsetup = "sh log.sh setup"\nteardown = "sh log.sh teardown"'
     path = write_study(("timeout = 30", log))
@@ -587,6 +584,7 @@ def test_the_verdict_that_was_measured_is_told_with_the_recommendation(write_stu
     assert path.with_name("hill.compare.jsonl").read_bytes() == before
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("runs", "warned"), [(1, True), (7, True), (8, False)])
 def test_runs_that_can_hardly_decide_are_said(write_study, runs, warned):
     bench = "import random, sys\nprint(500 * float(sys.argv[2]) + random.random())\n"

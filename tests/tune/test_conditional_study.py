@@ -76,7 +76,6 @@ def test_the_best_branch_and_special_value_are_found_across_a_kill(write_study):
     assert "0 (special)" in text
 
 
-@pytest.mark.slow
 def test_defaults_have_the_parameters_that_are_active_in_them(write_study):
     path = write_study(*BOTH, *DEFAULTS)
     assert StudyFile.load(path).defaults == {"share": 0.5, "mode": "OFF"}
@@ -88,7 +87,7 @@ def test_defaults_have_the_parameters_that_are_active_in_them(write_study):
         StudyFile.load(write_study(*BOTH, DEFAULTS[0], full))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_study_does_not_go_on_under_another_condition_but_may_get_units(write_study):
     tune(trials_of(write_study(SIZE), rounds=2), Scripted(), Stop())
     tune(trials_of(write_study(*BOTH), rounds=3), Scripted(), Stop())
@@ -110,7 +109,7 @@ def test_settings_by_name_have_the_active_parameters(write_study):
             named_setting(study_file, wrong)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_table_comes_back_as_it_was(write_study, tmp_path):
     path = write_study(*BOTH)
     tune(trials_of(path, rounds=8), Branch(), Stop())
@@ -137,7 +136,7 @@ def test_an_inactive_parameter_in_a_command(line, texts, filled):
     assert CommandTemplate.parse(line).fill({"a": 1}, texts) == filled
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_function_is_not_passed_an_inactive_parameter(write_study):
     command = 'command = "'
     text = (

@@ -88,7 +88,7 @@ def test_they_are_measured_in_turn_until_one_is_worse(confirmed):
     assert max(runs.values()) <= 3
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_recommendation_is_one_that_survived(confirmed):
     opened, objective = confirmed
     best = summarise(opened).recommended
@@ -98,7 +98,7 @@ def test_the_recommendation_is_one_that_survived(confirmed):
     assert best.lower <= (best.params["share"] - 0.3) ** 2 + 1 <= best.upper
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_defaults_and_recommendation_are_measured_again_during_the_search(write_study):
     path = write_study(*DEFAULTS, having("[confirm]", "share = 0", "every = 6"))
     objective = Valley()
@@ -218,7 +218,6 @@ class Doubting:
         return params == DEFAULT
 
 
-@pytest.mark.slow
 def test_what_the_model_prefers_by_now_is_recommended_if_the_best_candidate_is_worse(confirmed):
     candidates = ({"share": 0.3}, DEFAULT)
     stage = ConfirmStage(confirmed[0].study_file, 24, candidates, ())

@@ -57,7 +57,6 @@ def measured(folder, *lines: str) -> Measurement | Failure:
     return CommandObjective(template, folder, 20, constraints=constraints).measure({}, Stop())
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "lines",
     [
@@ -76,7 +75,6 @@ def test_a_constraint_is_read_anywhere_and_is_not_the_measurement(tmp_path, line
 
 
 @pytest.mark.daily(4)
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("lines", "reason", "blameless"),
     [
@@ -195,7 +193,7 @@ def test_a_limit_is_converted_to_the_unit_of_what_it_limits(write_study, line, l
     assert limit == (found.maximum if "max" in line else found.minimum)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_limit_is_said_in_its_unit(write_study, tmp_path):
     unit = LIMIT.replace("20", "20, unit = 'ms'")
     path = write_study(("[parameters]", unit), *DEFAULTS, bench=BENCH)
@@ -212,7 +210,6 @@ def test_a_limit_is_said_in_its_unit(write_study, tmp_path):
     assert "  p99, at most 20 ms: A " in "\n".join(found.lines())
 
 
-@pytest.mark.slow
 def test_the_recommendation_keeps_to_the_limit_which_may_change(write_study, tmp_path):
     path = write_study(("[parameters]", LIMIT), ("minimize", "maximize"))
     (tmp_path / "runs.csv").write_text(TABLE)
@@ -235,7 +232,7 @@ def test_the_recommendation_keeps_to_the_limit_which_may_change(write_study, tmp
     assert printed["constraints"]["p99"]["max"] == 1
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_run_records_them_and_a_report_shows_them(write_study, tmp_path):
     bench = "import sys\nprint('p99=%s' % (9 * float(sys.argv[2])), 'value', sys.argv[2])\n"
     path = write_study(("[parameters]", LIMIT), ("rounds = 8", "rounds = 3"), bench=bench)

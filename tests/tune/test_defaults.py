@@ -35,7 +35,7 @@ class Hill(Scripted):
         return measurement(2 * params["share"] + (params["mode"] == "FULL") + 3 + noise, 0.1)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_they_are_measured_first_and_once(write_study):
     objective = Scripted()
     path = write_study(*ALL)
@@ -45,7 +45,7 @@ def test_they_are_measured_first_and_once(write_study):
     assert objective.asked.count(DEFAULTS) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_they_are_measured_again_after_an_interruption_and_not_after_a_failure(write_study):
     path = write_study(*ALL)
 
@@ -60,7 +60,6 @@ def test_they_are_measured_again_after_an_interruption_and_not_after_a_failure(w
     assert objective.asked.count(DEFAULTS) == 1
 
 
-@pytest.mark.slow
 def test_a_study_that_has_trials_measures_them_next(write_study):
     before = Scripted()
     tune(trials_of(write_study(), rounds=2), before, Stop())
@@ -70,7 +69,6 @@ def test_a_study_that_has_trials_measures_them_next(write_study):
     assert DEFAULTS not in before.asked
 
 
-@pytest.mark.slow
 def test_a_trial_that_somebody_has_queued_comes_before(write_study):
     trials = trials_of(write_study(*ALL), rounds=2)
     queued = {"size": 512, "share": 0.25, "mode": "OFF"}
@@ -104,7 +102,6 @@ def test_the_recommendation_is_compared_with_them(write_study):
     assert model.difference(DEFAULTS, DEFAULTS) == pytest.approx((0.0, 0.0, 0.0), abs=1e-6)
 
 
-@pytest.mark.slow
 def test_without_defaults_nothing_is_compared(write_study):
     path = write_study()
     tune(trials_of(path, rounds=2), Scripted(), Stop())
@@ -142,7 +139,7 @@ def test_what_is_wrong_is_refused(write_study, replacements, message):
         StudyFile.load(path)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_comparison_with_defaults_says_that_they_break_a_limit(write_study):
     class Limited(Hill):
         def measure(self, params, stop):

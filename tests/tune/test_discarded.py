@@ -37,6 +37,7 @@ def told(request, write_study) -> AskTell:
     return study
 
 
+@pytest.mark.long
 def test_nothing_follows_from_a_discarded_measurement(told):
     path, before = told.study_file.path, told.opened.state()
     assert (before.measured[0].number, before.finished) == (0, 6)
@@ -53,6 +54,7 @@ def test_nothing_follows_from_a_discarded_measurement(told):
     assert next(iter(known.values())).assess(state.trials[0].params).value > 5.0
 
 
+@pytest.mark.long
 def test_it_stays_in_the_storage_and_its_reason_in_the_history(told, tmp_path):
     path, study = told.study_file.path, told.opened.study
     told.forget([0], "the server was dead")
@@ -65,6 +67,7 @@ def test_it_stays_in_the_storage_and_its_reason_in_the_history(told, tmp_path):
     assert reason in (tmp_path / "r.html").read_text()
 
 
+@pytest.mark.long
 def test_another_outcome_may_be_told_and_is_discarded_in_its_turn(told):
     told.forget([0], "dead")
     told.forget([0], "dead")  # again, as after an interruption
@@ -79,6 +82,7 @@ def test_another_outcome_may_be_told_and_is_discarded_in_its_turn(told):
     assert [one.value for one in told.opened.state().measured][-1] == 12.5
 
 
+@pytest.mark.long
 def test_what_has_no_outcome_is_not_discarded_and_what_has_one_not_without_a_reason(told):
     (asked,) = told.ask()
     before = told.opened.study.get_trials()
@@ -94,6 +98,7 @@ def test_what_has_no_outcome_is_not_discarded_and_what_has_one_not_without_a_rea
     assert told.opened.study.get_trials() == before
 
 
+@pytest.mark.long
 def test_each_door_discards_by_the_same_word(told):
     answer = Verbs(told).answer({"verb": "forget", "ids": [0, 1], "measured": "dead"})
     assert [one["id"] for one in answer["forgotten"]] == [0, 1]
@@ -101,6 +106,7 @@ def test_each_door_discards_by_the_same_word(told):
     assert Verbs(told).answer(json.loads(asked))["finished"] == 4
 
 
+@pytest.mark.long
 def test_a_run_measures_another_round_in_its_place(write_study):
     path = write_study()
     tune(trials_of(path, rounds=4), Scripted(), Stop())
@@ -112,6 +118,7 @@ def test_a_run_measures_another_round_in_its_place(write_study):
     assert (state.finished, len(state.trials)) == (4, 4 + 2 + 2)
 
 
+@pytest.mark.long
 def test_another_study_takes_over_what_was_not_discarded(told, tmp_path):
     told.forget([0], "dead")
     other = tmp_path / "other.toml"
@@ -121,6 +128,7 @@ def test_another_study_takes_over_what_was_not_discarded(told, tmp_path):
     assert [one.value for one in open_study(other).state().trials] == [11.0, 12.0, 13.0, 14.0, 15.0]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("directions", [["minimize"], ["minimize", "maximize"]])
 def test_a_sampler_that_has_read_it_forgets_it(directions):
     study = optuna.create_study(directions=directions, sampler=SurefootSampler(seed=0, initial=2))

@@ -40,6 +40,7 @@ def test_the_first_check_waits_for_ten_rounds_a_parameter():
     assert [early_stop.first_check(number) for number in (1, 2, 5)] == [15, 20, 50]
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("share", [0.0, 0.15, 0.5])
 def test_a_search_that_ends_before_it_can_be_stopped_is_said(write_study, share):
     replaced = (STOP[0], STOP[1].replace("every = 0", f"every = 0\nshare = {share}"))
@@ -57,7 +58,7 @@ def test_a_search_that_ends_before_it_can_be_stopped_is_said(write_study, share)
     assert not without_effect(StudyFile.load(write_study()), 3)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_first_round_at_which_it_can_end_is_the_one_that_is_said(write_study, probability):
     probability[:] = [0.01]
     path = write_study((STOP[0], STOP[1].replace("every = 0", "every = 0\nshare = 0")))
@@ -121,7 +122,6 @@ def test_it_stays_ended_for_fewer_rounds(write_study, probability, rounds):
     assert target_of(trials) == min(rounds, 9)
 
 
-@pytest.mark.slow
 def test_a_confirm_stage_goes_on_for_fewer_rounds(write_study, probability):
     probability[:] = [0.01]
     path, objective = write_study(STOP), Scripted()

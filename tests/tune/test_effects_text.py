@@ -88,7 +88,6 @@ def test_a_change_is_named_by_what_divides_the_trials(order, has_clock):
     assert later == set(order[7:])
 
 
-@pytest.mark.slow
 def test_a_change_of_imported_rows_is_named_by_their_time(write_study):
     path = write_study()
     rows = [(i, 1.0 + (i >= 12) + 0.01 * (i % 3)) for i in range(24)]
@@ -157,6 +156,7 @@ def test_a_function_names_its_worker(returned, reported, reply):
     assert _call(lambda: returned, {}, reported) == reply
 
 
+@pytest.mark.long
 def test_the_worker_of_a_trial_is_recorded(write_study):
     path = write_study()
     trials = trials_of(path)
@@ -165,7 +165,6 @@ def test_the_worker_of_a_trial_is_recorded(write_study):
     assert all_of(trials)[0].user_attrs[WORKER] == "rack 2"
 
 
-@pytest.mark.slow
 def test_imported_rows_without_a_time_have_none(write_study, tmp_path):
     table = tmp_path / "runs.csv"
     table.write_text(
@@ -188,7 +187,6 @@ def test_effects_of_a_study_file_are_names(write_study):
         StudyFile.load(path)
 
 
-@pytest.mark.slow
 def test_a_run_says_what_changed_and_what_contradicts_the_model(write_study, monkeypatch):
     sentences = {
         "study.findings.effect_lines": "The level of the measurements changed.",

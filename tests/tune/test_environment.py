@@ -119,6 +119,7 @@ def test_a_distribution_beside_a_list_stands_for_its_cells_and_its_ends(write):
     assert near.tolist() == [0.25, 4.0]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("low", "high"), [(0.25, 0.75), (-5.0, 6.0), (0.45, 3.0)], ids=["near", "far", "skewed"]
 )

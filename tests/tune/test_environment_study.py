@@ -61,7 +61,7 @@ def surefoot(*arguments: object) -> tuple[int, str, str]:
     return result.exit_code, result.stdout, result.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("model", [True, False])
 def test_what_a_trial_is_measured_under_is_recorded_before_it_is_measured(write, model):
     path = write()
@@ -89,7 +89,6 @@ def test_what_a_trial_is_measured_under_is_recorded_before_it_is_measured(write,
     assert all(set(trial.params) == {"size", "share", "mode"} for trial in trials)
 
 
-@pytest.mark.slow
 def test_what_was_observed_is_recorded_with_the_value_and_a_failure_has_none(write):
     study_trials = trials_of(write(OBSERVED, command=COMMAND), rounds=2)
     weather = {"load": 0.5, "clients": 4}
@@ -99,7 +98,7 @@ def test_what_was_observed_is_recorded_with_the_value_and_a_failure_has_none(wri
     assert complete.user_attrs[ENVIRONMENT] == weather
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_failure_that_the_setting_is_not_to_blame_for_is_not_held_against_it(write):
     study_trials = trials_of(write(OBSERVED, command=COMMAND), rounds=4)
     weather = {"load": 0.5, "clients": 4}
@@ -136,14 +135,12 @@ def test_a_changed_environment_or_risk_is_refused(write, changes, match):
     assert create_study(StudyFile.load(write())).note == ""
 
 
-@pytest.mark.slow
 def test_a_study_without_an_environment_does_not_get_one(write, write_study):
     tune(trials_of(write_study(), rounds=1), Scripted(), Stop())
     with pytest.raises(StudyFileError, match=r"environment\.control: .* study .* has nothing"):
         create_study(StudyFile.load(write()))
 
 
-@pytest.mark.slow
 def test_a_study_begun_in_optuna_must_say_what_it_was_measured_under(write):
     path = write()
     study_file = StudyFile.load(path)
@@ -268,7 +265,7 @@ def test_kill_9_loses_no_environment_of_what_was_measured(tmp_path):
     assert all(0.25 <= trial.user_attrs[ENVIRONMENT]["load"] <= 0.75 for trial in complete)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_value_at_which_nothing_succeeds_is_said_and_not_held_against_configurations(tmp_path):
     path = tmp_path / "study.toml"
     path.write_text(

@@ -23,6 +23,7 @@ def test_an_offset_does_not_hide_the_estimate(estimate, text):
     assert estimate_text(*estimate) == text
 
 
+@pytest.mark.long
 @given(
     st.floats(-1e12, 1e12),
     st.floats(1e-6, 1e6),

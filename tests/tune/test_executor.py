@@ -91,7 +91,6 @@ def test_an_executor_that_cannot_be_made_is_one_line_and_creates_nothing(write_s
     assert not (path.parent / "hill.db").exists()
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("engines")
 def test_a_study_that_has_its_rounds_needs_no_executor(write_study):
     path = write_study()
@@ -117,7 +116,6 @@ def test_a_command_that_workers_lack_is_refused_before_a_study_exists(write_stud
     assert not (path.parent / "hill.db").exists()
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("engines")
 def test_a_lost_measurement_ends_the_run_and_is_no_round(write_study):
     path = write_study()

@@ -32,7 +32,6 @@ def test_configurations_are_counted(scales, number):
     assert configurations(space_of(scales)) == number
 
 
-@pytest.mark.slow
 def test_it_is_said_once_all_are_measured(write_study):
     few = ("low = 0, high = 1 ", "low = 0, high = 1, step = 1 ")
     path = write_study(few, ("low = 512, high = 65536, log = true", "low = 1, high = 2"))

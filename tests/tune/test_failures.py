@@ -89,7 +89,6 @@ def test_failures_at_random_share_nothing():
         assert not shared_property([rounds[index] for index in chosen], rounds), seed
 
 
-@pytest.mark.slow
 def test_a_study_says_how_many_failed_and_why(write_study):
     trials = trials_of(write_study(), rounds=2)
     failure = Failure("exit status 3", "starting\nout of memory", 0.1)

@@ -88,20 +88,19 @@ def test_a_run_spends_on_the_cheap_level_and_recommends_for_the_other(write):
     assert "Fidelity</h2>" in page.read_text()
 
 
-@pytest.mark.slow
 def test_ask_says_the_level(write):
     study = open_ask_tell(write((COMMAND, "")))
     (asked,) = study.ask()
     assert asked.environment == {"seconds": 5}
 
 
-@pytest.mark.slow
 def test_other_levels_are_another_study(write):
     open_ask_tell(write())
     with pytest.raises(StudyFileError, match=r"fidelity.seconds"):
         open_ask_tell(write(("[5, 120], cost", "[5, 60], cost")))
 
 
+@pytest.mark.long
 def test_constraints_hold_at_the_highest_level(write: Callable[..., Path]) -> None:
     limit = "[constraints]\np99 = { max = 9 }\n[parameters]"
     path = write(("[parameters]", limit))

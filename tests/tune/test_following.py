@@ -37,7 +37,6 @@ def tune(path: Path, log: Path | None = None, rounds: int = 4) -> None:
     )
 
 
-@pytest.mark.slow
 def test_a_log_has_a_line_for_each_event_and_is_continued(study, tmp_path):
     log = tmp_path / "log.jsonl"
     tune(study, log, rounds=3)
@@ -55,6 +54,7 @@ def test_a_log_has_a_line_for_each_event_and_is_continued(study, tmp_path):
         assert ("failure" in event) == (trial.value is None)
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("storage", ["sqlite:///hill.db", "journal:///hill.db"])
 @pytest.mark.parametrize(
     "name", ["STUDY.toml", "hill.db", "link", "hard", "bench.py", "report.html"]
@@ -72,6 +72,7 @@ def test_a_log_is_never_written_into_another_file(study, storage, name):
     assert {one: one.read_bytes() for one in folder.iterdir()} == before
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["hill.db", "hill.db-journal", "hill.db-wal"])
 def test_a_log_is_not_what_the_run_itself_creates(study, name):
     said = surefoot("tune", study, "--log", study.parent / name, code=2)
@@ -79,6 +80,7 @@ def test_a_log_is_not_what_the_run_itself_creates(study, name):
     assert surefoot("status", study).splitlines()[0].endswith("0 of 8 rounds")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("quiet", [[], ["--quiet"]])
 def test_a_log_that_cannot_be_written_is_said_once_and_the_run_goes_on(study, monkeypatch, quiet):
     class Full(io.FileIO):

@@ -59,7 +59,6 @@ def surefoot(*arguments: object) -> tuple[int, str, str]:
     return result.exit_code, result.stdout, result.stderr
 
 
-@pytest.mark.slow
 def test_every_configuration_has_the_given_values_and_defaults_come_first(write):
     study = open_ask_tell(write(MACHINE))
     first, second = study.ask(2, {"load": "120", "machine": "new"})
@@ -70,7 +69,6 @@ def test_every_configuration_has_the_given_values_and_defaults_come_first(write)
     assert third.params["cache"] != 0.5  # not the defaults again
 
 
-@pytest.mark.slow
 def test_the_best_configuration_follows_the_given_value(write):
     path = write()
     opened = open_ask_tell(path).opened
@@ -95,7 +93,6 @@ def test_the_best_configuration_follows_the_given_value(write):
     assert len(lines) == 6
 
 
-@pytest.mark.slow
 def test_of_many_given_variables_each_varies_alone_and_no_row_is_there_twice(write):
     more = (
         "hour = { type = 'int', low = 0, high = 23 }\nusers = { type = 'int', low = 1, high = 9 }\n"
@@ -114,7 +111,7 @@ def test_of_many_given_variables_each_varies_alone_and_no_row_is_there_twice(wri
     assert under.count(("50", "6", "3")) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_without_a_name_it_is_recommended_under_the_values_of_the_latest_trial(write):
     study = open_ask_tell(path := write())
     for value, load in ((3.0, 10.0), (2.0, 180.0), (2.5, 60.0)):
@@ -126,7 +123,7 @@ def test_without_a_name_it_is_recommended_under_the_values_of_the_latest_trial(w
     assert setting.params["load"] == 180.0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_report_compares_what_was_measured_under_the_same_conditions(write):
     path = write()
     opened = open_ask_tell(path).opened
@@ -148,6 +145,7 @@ def test_a_report_compares_what_was_measured_under_the_same_conditions(write):
     assert "may differ; the band is of the prediction under load=50." in page(report)
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -166,6 +164,7 @@ def test_values_that_do_not_fit_are_refused_and_nothing_is_asked(write, given, m
     assert study.status().asked == ()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("text", "value"), [("120", 120.0), ("120rps", 120.0), ("0.12 krps", 120.0), ("3 req", None)]
 )
@@ -227,7 +226,7 @@ def measured(tmp_path_factory) -> Path:
     return path
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_what_is_recommended_under_a_value_is_predicted_under_it(measured):
     best = json.loads(surefoot("recommend", measured, *OPTION, "--json")[1])
     names = ["recommended", "default", "cache=0.25", "cache=0.25,load=20", "trial 3"]
@@ -243,7 +242,7 @@ def test_what_is_recommended_under_a_value_is_predicted_under_it(measured):
     assert [one["params"] for one in told] == found[:3]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_what_is_recommended_under_a_value_is_compared_under_it(measured):
     code, out, err = surefoot("compare", measured, "--runs", 8, *OPTION, "--json")
     assert (code, err) == (0, "")
@@ -256,6 +255,7 @@ def test_what_is_recommended_under_a_value_is_compared_under_it(measured):
     assert "Measured against" not in surefoot("recommend", measured, "--given", "load=20")[1]
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -313,7 +313,6 @@ def test_what_does_not_combine_is_refused_with_its_key(write, more, changes, mes
         StudyFile.load(write(more, *changes))
 
 
-@pytest.mark.slow
 def test_rules_and_conditions_may_read_a_given_variable(write):
     more = MACHINE + '[[require]]\nrule = "cache <= load"\n[[require]]\nrule = "load <= 100"\n'
     extra = (

@@ -44,6 +44,7 @@ def test_words_for_help_and_version_work(arguments, shown):
     assert shown in out
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("word", COMMANDS)
 def test_a_command_of_another_tool_is_answered(word):
     code, _, err = surefoot(word, "study.toml")
@@ -58,6 +59,7 @@ def test_the_answers_are_commands():
     assert not names & COMMANDS.keys()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("option", OPTIONS)
 def test_an_option_of_another_tool_is_answered(option):
     code, _, err = surefoot("tune", "study.toml", option, "3")
@@ -113,6 +115,7 @@ def test_why_a_program_cannot_be_run(tmp_path, program, why):
         CommandTemplate.parse(f"{program} {{x}}").check_program(tmp_path)
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize(
     ("url", "message"),
     [
@@ -212,7 +215,6 @@ def test_other_separators_are_answered(write_study, tmp_path, separator, shown):
         import_table(write_study(), tmp_path / "runs.csv")
 
 
-@pytest.mark.slow
 def test_a_trial_by_its_number_and_a_table_on_standard_output(write_study, tmp_path):
     path = write_study()
     (tmp_path / "runs.csv").write_text("size,share,mode,value\n512,0.5,OFF,1\n600,1,OFF,2\n")

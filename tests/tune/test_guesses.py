@@ -23,8 +23,7 @@ def test_a_guess_that_is_inactive_beside_the_others_is_left_out(write_study, mod
     assert StudyFile.load(path).guess == expected
 
 
-@pytest.mark.daily(2)
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("door", ["tune", "ask"])
 @pytest.mark.parametrize("log", ["false", "true"])
 def test_a_search_begins_with_the_guess_whoever_measures(write_study, door, log):
@@ -49,8 +48,7 @@ def test_a_search_begins_with_the_guess_whoever_measures(write_study, door, log)
     assert len({str(one) for one in asked}) == 4
 
 
-@pytest.mark.daily(1)
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("door", ["tune", "ask"])
 def test_a_search_begins_with_what_the_older_study_recommends(write_study, door):
     path = write_study(("rounds = 8", "rounds = 16"))

@@ -56,7 +56,7 @@ def write(tmp_path: Path) -> Callable[[str], Path]:
     return lambda table: written(('"old"', '"new"'), ("[parameters]", f"{table}[parameters]"))
 
 
-@pytest.mark.slow
+@pytest.mark.daily(2)
 @CASES
 def test_what_is_missing_is_said_and_may_be_given(write, table, key, value, wrong):
     path, (home, _, name) = write(table), key.partition(".")
@@ -74,7 +74,7 @@ def test_what_is_missing_is_said_and_may_be_given(write, table, key, value, wron
         assert values[name] == number
 
 
-@pytest.mark.slow
+@pytest.mark.daily(2)
 @CASES
 def test_a_value_that_cannot_be_is_refused(write, table, key, value, wrong):
     path, name = write(table), key.partition(".")[2]
@@ -87,7 +87,7 @@ def test_a_value_that_cannot_be_is_refused(write, table, key, value, wrong):
     assert not path.with_name("new.db").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @CASES
 def test_what_trials_have_themselves_is_kept(write, tmp_path, table, key, value, wrong):
     path, name = write(table), key.partition(".")[2]
@@ -104,7 +104,6 @@ def conditions(path: Path) -> list[tuple[dict[str, Any], dict[str, Any]]]:
     return [(one.params, trial_environment(one)) for one in trials]
 
 
-@pytest.mark.slow
 def test_a_table_has_a_column_of_it_instead(write):
     path = write(TABLES["given"][0])
     said = surefoot("import", path, path.with_name("runs.csv"), "--given", "load=5", code=2)

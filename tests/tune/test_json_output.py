@@ -61,6 +61,7 @@ def refused(text: str, name: str | None = None) -> str:
     return printed.reason
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [0, 1, 10, 4000])
 @pytest.mark.parametrize("indent", [None, 1])
 def test_a_number_does_not_depend_on_how_long_its_document_is(tmp_path, number, indent):
@@ -169,6 +170,7 @@ def test_forms_of_a_path(path, found):
         assert value(text, path) == found
 
 
+@pytest.mark.long
 @given(JSON.filter(lambda one: isinstance(one, dict | list)))
 def test_every_path_in_a_message_is_one(value):
     document = Document(value, 0)
@@ -179,6 +181,7 @@ def test_every_path_in_a_message_is_one(value):
         assert path or not all(isinstance(one, int) or one.isprintable() for one in steps)
 
 
+@pytest.mark.long
 @given(st.dictionaries(KEYS, st.integers(2, 9), min_size=2, max_size=5))
 def test_every_path_that_a_refusal_lists_is_read(found):
     text = json.dumps(found)
@@ -191,6 +194,7 @@ def test_every_path_that_a_refusal_lists_is_read(found):
         assert {path: value(text, path) for path in paths} == expected
 
 
+@pytest.mark.long
 def test_replicates_are_all_read():
     samples = [1.0] * 9_000 + [3.0] * 9_000
     for text in (

@@ -47,13 +47,14 @@ def last(pool, runs, seed: int = 0) -> float:
     return list(evidence(pool, runs, seed=seed))[-1].log_capital
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("values", [[1.0, 2.0, 4.0, 8.0, 16.0, 1e9], [-1e9, 0.0, 1.0, 1.1, 2, 3]])
 def test_the_capital_is_one_on_average_whatever_the_noise(values):
     capitals = [math.exp(last(order[:3], order[3:])) for order in itertools.permutations(values)]
     assert np.mean(capitals) == pytest.approx(1.0, abs=1e-12)
 
 
+@pytest.mark.long
 def test_the_order_of_equal_runs_is_drawn():
     capitals = [math.exp(last([1.0] * 4, [1.0] * 3, seed)) for seed in range(500)]
     assert np.mean(capitals) == pytest.approx(1.0, abs=5 * np.std(capitals) / 500**0.5)
@@ -79,6 +80,7 @@ def test_what_is_accepted_keeps_a_proposal_that_is_better_in_every_run(runs, pro
         assert rules.decide(pool, list(better), 0) == KEEP
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("content", ["folder", "missing", "print(1)", b"\xff\xfe\x00", "{}"])
 def test_a_file_that_is_no_session_is_refused_and_stays(bench, content):
     file = Path("nowhere/s.jsonl" if content == "missing" else "s.jsonl")
@@ -110,6 +112,7 @@ def test_an_improvement_is_kept_in_its_direction(sign):
 runs_of = st.lists(st.sampled_from([1.0, 1.25, 1.5, 3.0, 40.0, math.inf]), min_size=1, max_size=9)
 
 
+@pytest.mark.long
 @settings(max_examples=150, deadline=None)
 @given(runs_of, runs_of, st.sampled_from([(2.0**-30, 0.0), (2.0, 64.0), (2.0**30, -(2.0**20))]))
 def test_a_decision_does_not_depend_on_the_unit(pool, runs, unit):
@@ -119,6 +122,7 @@ def test_a_decision_does_not_depend_on_the_unit(pool, runs, unit):
     assert rules.decide(*other, 0) == rules.decide(pool * 2, runs, 0)
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("numbers", [0, 1, 10, 30])
 @pytest.mark.parametrize("value", [-5.0, 0.0, 0.5, 2.0, 1e9])
 def test_no_proposal_that_works_is_given_up_since_the_incumbent_fails(numbers, value):
@@ -156,6 +160,7 @@ def _lines(file: str) -> list[dict]:
     return [json.loads(line) for line in Path(file).read_text().splitlines()][1:]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("proposal", "decision"),
     [("9 s", DISCARD), ("900 us", KEEP), ("11 ms", KEEP), ("0.013 sec", DISCARD)],
@@ -168,6 +173,7 @@ def test_runs_are_compared_in_the_unit_of_the_first(bench, proposal, decision):
     assert all(line.endswith(" ms") for line in noted)
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize(("first", "other"), [("ms", "MB"), ("ms", ""), ("", "ms"), ("ms", "min")])
 @pytest.mark.parametrize("of", ["incumbent", "proposal"])
 def test_a_run_in_a_unit_of_something_else_is_refused_and_decides_nothing(bench, first, other, of):
@@ -183,7 +189,7 @@ def test_a_run_in_a_unit_of_something_else_is_refused_and_decides_nothing(bench,
     assert not any("decision" in one for one in _lines("s.jsonl"))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_runs_of_one_incumbent_are_not_those_of_another(bench):
     rules = {"pool": 12, "most": 12, "proposals": 5}
     assert judge("s.jsonl", bench(0), bench(-9), **rules).decision == DISCARD
@@ -197,7 +203,7 @@ def test_runs_of_one_incumbent_are_not_those_of_another(bench):
         judge("s.jsonl", bench(0), bench(1))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_session_goes_on_where_it_was_interrupted(bench, tmp_path):
     given = ("session.jsonl", bench(0), bench(5))
     lines = []
@@ -220,7 +226,6 @@ def test_a_session_goes_on_where_it_was_interrupted(bench, tmp_path):
     assert sum(event.get("of") == "incumbent" for event in events) == 24  # anew after the change
 
 
-@pytest.mark.slow
 def test_a_session_has_its_rules_and_its_number_of_proposals(bench):
     for _ in range(RULES["proposals"]):
         assert judge("s.jsonl", bench(0), bench(0, "fail"), **RULES).decision == DISCARD
@@ -267,7 +272,7 @@ def test_a_session_has_one_writer(bench):
     assert not Path("new.jsonl").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_command_tells_the_decision_by_its_exit_code(bench):
     def command(change: float, *more: str) -> tuple[int, str]:
         given = ["judge", "s.jsonl", "--incumbent", bench(0), "--proposal", bench(change), *more]

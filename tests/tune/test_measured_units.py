@@ -306,7 +306,7 @@ def printed(value: float, unit: str) -> Measurement:
     return measurement(value, 0.1, unit=unit)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_study_has_the_unit_of_its_first_measurement(write_study):
     """A tool that scales its unit does not have its optimum recorded as the worst."""
     trials = trials_of(write_study(), rounds=4)
@@ -318,7 +318,7 @@ def test_a_study_has_the_unit_of_its_first_measurement(write_study):
     assert trials.opened.study.user_attrs[UNITS] == {VALUE: "s"}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_study_that_was_recorded_as_printed_goes_on(write_study):
     path = write_study(("timeout = 30", "timeout = 30\nunit = 's'"))
     trials = trials_of(path, rounds=3)
@@ -327,7 +327,6 @@ def test_a_study_that_was_recorded_as_printed_goes_on(write_study):
     assert [trial.value for trial in all_of(trials)] == [1.96, 2.5, 2.5]
 
 
-@pytest.mark.slow
 def test_a_study_that_was_told_goes_on_with_a_command_that_prints_another_unit(write_study):
     trials = trials_of(write_study(("timeout = 30", "timeout = 30\nunit = 'ms'")), rounds=2)
     tune(trials, Scripted([measurement(12.0, 0.1), printed(0.5, "s")]), Stop())
@@ -365,8 +364,7 @@ KEYS = {
 }
 
 
-@pytest.mark.daily(6)
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("of", KEYS)
 @pytest.mark.parametrize("shown", [None, "", "ms"])
 @pytest.mark.parametrize("other", ["s", "MB", "points"])
@@ -384,7 +382,7 @@ def test_what_was_measured_is_not_said_to_be_in_another_unit(write_study, of, sh
     assert open_study(of_unit(write_study, "ms", of)).state().finished == 2
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_unit_that_was_printed_only_is_that_of_the_study(write_study):
     measured_in(write_study, "", "value", "ms")
     with pytest.raises(StudyFileError, match=r"got 's', but .* has measurements in ms; write unit"):
@@ -392,7 +390,7 @@ def test_a_unit_that_was_printed_only_is_that_of_the_study(write_study):
     create_study(StudyFile.load(of_unit(write_study, "ms", "value")))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("shown", [None, ""])
 def test_what_was_measured_without_a_unit_may_be_given_one(write_study, shown):
     measured_in(write_study, "", "value", shown)
@@ -401,6 +399,7 @@ def test_what_was_measured_without_a_unit_may_be_given_one(write_study, shown):
         open_study(of_unit(write_study, "s", "value"))
 
 
+@pytest.mark.long
 def test_a_unit_may_change_before_the_first_measurement(write_study):
     for unit in ("ms", "s", "MB"):
         opened = create_study(StudyFile.load(of_unit(write_study, unit, "value")))
@@ -410,7 +409,7 @@ def test_a_unit_may_change_before_the_first_measurement(write_study):
         open_study(of_unit(write_study, "ms", "value"))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     "command",
     ["tune", "recommend", "check", "ask", "status", "export", "report", "compare", "import"],
@@ -426,7 +425,7 @@ def test_every_command_refuses_another_unit(write_study, tmp_path, command):
     assert "has measurements in ms; write unit = 'ms'" in told.output
 
 
-@pytest.mark.slow
+@pytest.mark.daily(2)
 @pytest.mark.parametrize(("unit", "size"), [("s", 0.001), ("us", 1000.0), ("", 1.0), ("MB", None)])
 def test_an_import_is_converted_to_the_unit_of_the_study(write_study, tmp_path, unit, size):
     measured_in(write_study, "ms", "value", "ms")
@@ -458,6 +457,7 @@ def test_all_that_is_recorded_of_a_trial_is_converted():
     }
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("earlier", [0, 2])
 def test_a_run_whose_first_unit_cannot_be_converted_ends_and_costs_no_round(write_study, earlier):
     path = write_study(("timeout = 30", "timeout = 30\nunit = 'ms'"))
@@ -470,6 +470,7 @@ def test_a_run_whose_first_unit_cannot_be_converted_ends_and_costs_no_round(writ
     assert len(objective.asked) == 1
 
 
+@pytest.mark.long
 def test_a_run_whose_later_units_cannot_be_converted_ends_after_some(write_study):
     trials = trials_of(write_study())
     results = [printed(2, "ms"), *(printed(2, "MB") for _ in range(7))]
@@ -483,6 +484,7 @@ def test_foreign_units_in_a_storage_are_none(foreign):
     assert study_units({UNITS: foreign}) == {}
 
 
+@pytest.mark.long
 def test_an_unclear_first_output_ends_the_run_and_does_not_count(write_study):
     trials = trials_of(write_study(), rounds=3)
     unclear = Failure("several numbers in the last line: 1, 2", "", 0.1, True, unclear=True)
@@ -491,6 +493,7 @@ def test_an_unclear_first_output_ends_the_run_and_does_not_count(write_study):
     assert trials.opened.state().finished == 0
 
 
+@pytest.mark.long
 def test_an_unclear_later_output_is_a_failure(write_study):
     trials = trials_of(write_study(), rounds=2)
     unclear = Failure("several numbers in the last line: 1, 2", "", 0.1, True, unclear=True)
@@ -498,7 +501,7 @@ def test_an_unclear_later_output_is_a_failure(write_study):
     assert [trial.value for trial in all_of(trials)] == [1.0, None]
 
 
-@pytest.mark.slow
+@pytest.mark.daily(1)
 @pytest.mark.parametrize(("values", "warned"), [([15.0] * 5, True), ([15, 15, 15, 15, 3], False)])
 def test_equal_measurements_of_five_configurations_are_a_warning(write_study, values, warned):
     trials = trials_of(write_study(), rounds=5)
@@ -537,6 +540,7 @@ def test_check_shows_what_is_read_and_records_nothing(write_study, tmp_path):
     assert sorted(tmp_path.iterdir()) == before
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize(
     "storage",
     [
@@ -552,6 +556,7 @@ def test_check_refuses_a_storage_that_tune_would_refuse(write_study, tmp_path, s
     assert all("study.storage" in one.stderr for one in told)
 
 
+@pytest.mark.long
 def test_check_refuses_a_study_of_other_parameters(write_study):
     path = write_study(*DEFAULTS)
     create_study(StudyFile.load(path))
@@ -573,6 +578,7 @@ def test_check_without_defaults_and_with_a_configuration(write_study):
     assert "0.25, 7" in checked.result.reason
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize(
     ("printed", "noise", "status"),
     [

@@ -51,6 +51,7 @@ LAWS: dict[str, Callable[[np.random.Generator, tuple[int, int]], np.ndarray]] = 
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("law", LAWS)
 def test_it_is_hardly_ever_false_at_any_time(law: str) -> None:
     """400 series of 60 values, looked at after each: at 95 %, more than 45 false with 3e-7."""
@@ -132,6 +133,7 @@ def confirmed(tmp_path: Any, sign: float = 1.0, race: str = "false", failed: int
     return opened
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_the_confirm_stage_ends_in_a_statement_by_its_own_runs(tmp_path: Any, sign: float) -> None:
     opened = confirmed(tmp_path, sign)
@@ -152,6 +154,7 @@ def test_the_confirm_stage_ends_in_a_statement_by_its_own_runs(tmp_path: Any, si
     assert text in findings.lines()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("race", "failed"), [("true", 0), ("false", 5)])
 def test_runs_that_end_early_or_fail_say_nothing_or_less(
     tmp_path: Any, race: str, failed: int
@@ -188,6 +191,7 @@ def test_a_comparison_says_the_median_of_b(comparing: Comparing) -> None:
     assert found.as_dict()["medians"] == found.medians
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("wrong", ["few", "failed", "ended early"])
 def test_a_comparison_says_nothing_of_medians_where(comparing: Comparing, wrong: str) -> None:
     values: list[float | None] = np.linspace(10.0, 12.0, 15).tolist()

@@ -125,7 +125,7 @@ def import_rows(path, size, share, value):
     return import_table(path, table).trials
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("together", [True, False], ids=["together", "apart"])
 def test_outliers_that_are_neighbours_are_an_optimum(write_study, together):
     path = write_study(("mode =", "# mode ="), ("{mode}", ""), ("low = 512", "low = 1"))
@@ -146,7 +146,7 @@ def test_outliers_that_are_neighbours_are_an_optimum(write_study, together):
     assert found.warnings == ()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_measurements_that_are_better_than_predicted_about_the_best_are_named(write_study):
     path = write_study(("mode =", "# mode ="), ("{mode}", ""), ("low = 512", "low = 1"))
     random, number = np.random.default_rng(0), 205  # of which a fit is due
@@ -219,8 +219,7 @@ def test_the_rank_sum_test_keeps_its_level_and_finds_a_difference():
     assert 5 < sum(rank_sum(*pair, _IN_TURN) < 0.05 for pair in in_turn) < 35
 
 
-@pytest.mark.daily(2)
-@pytest.mark.slow
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("times", [6.0, 1.0])
 @pytest.mark.parametrize("late", [True, False], ids=["later", "first"])
 def test_workers_that_disturb_each_other_are_said(write_study, times, late):
@@ -245,7 +244,7 @@ def test_workers_that_disturb_each_other_are_said(write_study, times, late):
         assert "one worker" in found[0]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("seconds", [12.0, 9.0])
 def test_what_cannot_be_predicted_names_measurements_beside_others(write_study, seconds):
     path, random = write_study(("mode =", "# mode ="), ("{mode}", "")), np.random.default_rng(8)

@@ -52,7 +52,6 @@ def test_a_command_is_measured_by_the_number_in_its_last_line_in_its_folder(tmp_
     assert 0 < result.seconds < 10
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("script", "reason"),
     [
@@ -83,7 +82,7 @@ def test_a_program_that_is_not_there(tmp_path):
         CommandObjective(CommandTemplate.parse("./bench.sh {x}"), tmp_path, 5).check()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     "value", ["two words", "it's", 'say "hi"', "a; echo 7", "$(echo 7)", "`echo 7`", "*", "", "-n"]
 )
@@ -132,7 +131,7 @@ def test_a_timeout_leaves_no_process(ended):
         assert not is_running(int((folder / name).read_text()))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_process_that_does_not_end_is_killed(ended):
     result, folder, seconds = ended["left"].result()
     assert isinstance(result, Measurement)
@@ -149,7 +148,6 @@ def test_what_a_command_leaves_running_is_ended_and_not_waited_for(tmp_path):
     assert not is_running(int((tmp_path / "background").read_text()))
 
 
-@pytest.mark.slow
 def test_a_command_that_kills_its_parent_leaves_no_process(tmp_path):
     script = """
     sleep 60 & echo $! >> pids
@@ -186,7 +184,6 @@ def test_an_interrupted_measurement_leaves_no_process(tmp_path):
     assert not is_running(int((tmp_path / "shell").read_text()))
 
 
-@pytest.mark.slow
 def test_a_command_dies_with_an_owner_that_is_killed(tmp_path):
     """By `kill -9`, after which the owner itself can do nothing any more."""
     owner = subprocess.Popen(
@@ -281,7 +278,7 @@ def test_a_function_is_called_in_one_process_that_keeps_its_state(function):
     assert function("rig_module:rig.measure").measure({"x": 7}, Stop()).value == 7
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_failures_of_a_function(function):
     objective = function(timeout=1.0)
     objective.check()
@@ -301,7 +298,7 @@ def test_failures_of_a_function(function):
     assert objective.measure({"x": 7}, Stop()).value == 8  # in a fresh process: the first call
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("target", "parameters", "message"),
     [
@@ -319,7 +316,6 @@ def test_a_function_that_cannot_be_called_is_found_beforehand(
     assert caught.value.key == "objective.function"
 
 
-@pytest.mark.slow
 def test_a_function_that_is_killed_is_not_waited_for_while_what_it_has_forked_lives(function):
     """A forked process keeps the pipe of replies open, and there need be no timeout."""
     objective = function(timeout=None)

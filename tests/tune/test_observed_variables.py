@@ -48,7 +48,6 @@ def test_the_last_line_of_each_variable_counts_and_holds_no_measurement(tmp_path
 
 
 @pytest.mark.daily(4)
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("lines", "reason"),
     [

@@ -30,7 +30,7 @@ def older(tmp_path: Path) -> Callable[..., Path]:
     return study_writer(tmp_path, newer, "")
 
 
-@pytest.mark.slow
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("kind", REFUSED)
 def test_one_that_cannot_be_used_is_refused_before_anything_is_created(
     older: Callable[..., Path], kind: str
@@ -43,7 +43,7 @@ def test_one_that_cannot_be_used_is_refused_before_anything_is_created(
     assert not path.with_name("newer.db").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_one_of_the_same_parameters_is_used(older: Callable[..., Path]) -> None:
     path = older(("rounds = 3", "rounds = 2"))
     assert "measurement: 4" in surefoot("check", path)

@@ -70,6 +70,7 @@ def test_what_a_run_with_progress_does_is_proportional_to_its_rounds(write_study
     assert readings[3] <= 4 * 3 + 8
 
 
+@pytest.mark.long
 def test_a_belief_is_shared_until_another_trial_has_finished(write_study):
     trials = trials_of(write_study())
     opened = trials.opened
@@ -87,7 +88,7 @@ def test_a_belief_is_shared_until_another_trial_has_finished(write_study):
     assert (before.finished, before.failed) == (1, 0)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_past_state_has_the_trials_of_its_time(write_study):
     path = write_study()
     (path.parent / "runs.csv").write_text(TABLE)
@@ -102,7 +103,7 @@ def test_a_past_state_has_the_trials_of_its_time(write_study):
     assert now.recommended_after(7).params == now.after(7).recommendation.params
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_end_of_a_run_says_what_a_fresh_process_does(write_study):
     path = write_study()
     outcome = run(path, rounds=5, quiet=True).summary
@@ -119,6 +120,7 @@ def _disconnection(kind: str) -> Exception:
     return PendingRollbackError("Can't reconnect until invalid transaction is rolled back")
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("kind", ["ended", "caught"])
 @pytest.mark.parametrize("place", ["do", "before"])
 def test_what_a_server_interrupts_is_done_again_on_another_connection(

@@ -44,6 +44,7 @@ def test_the_newest_tables_are_those_of_alembic(path):
     assert optuna_schema._newest() == RDBStorage(f"sqlite:///{file}").get_head_version()
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize(("revision", "advice"), OTHER)
 def test_other_tables_are_refused_as_optuna_does(path, revision, advice):
     file = path.parent / "hill.db"
@@ -56,6 +57,7 @@ def test_other_tables_are_refused_as_optuna_does(path, revision, advice):
     assert file.read_bytes() == before
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "statement",
     ["DROP TABLE alembic_version", "DELETE FROM alembic_version", "DELETE FROM version_info"],

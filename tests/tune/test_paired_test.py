@@ -44,7 +44,6 @@ def literal_evidence(
 
 
 @pytest.mark.daily(2)
-@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 2, 5, 7])
 def test_the_evidence_is_a_martingale_under_random_signs(count):
     sizes = np.random.default_rng(0).pareto(1.0, count)
@@ -54,7 +53,7 @@ def test_the_evidence_is_a_martingale_under_random_signs(count):
         assert mean == pytest.approx(1, rel=1e-12)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @given(st.lists(st.integers(-4, 4).map(float), min_size=1, max_size=12))
 @settings(max_examples=60, deadline=None)
 def test_decisions_follow_the_literal_evidence(differences):
@@ -70,7 +69,7 @@ def test_decisions_follow_the_literal_evidence(differences):
     assert decision_times(np.array([differences]))[0] == (first[0] if first else 0)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @given(
     st.lists(st.one_of(st.floats(-9, 9), st.just(math.inf)), min_size=1, max_size=25),
     st.floats(-9, 9),
@@ -113,8 +112,7 @@ KINDS = [
 ]
 
 
-@pytest.mark.daily(3)
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_equal_settings_are_called_different_in_at_most_5_percent(kind):
     random = np.random.default_rng(KINDS.index(kind))
@@ -154,7 +152,7 @@ def test_a_real_difference_is_found_in_few_pairs():
     assert np.median(np.where(times > 0, times, 61)) <= 30
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_missing_pairs_are_estimated():
     random = np.random.default_rng(3)
     d = random.normal(size=12) - 0.6
@@ -203,7 +201,6 @@ def test_invalid_input_is_refused():
 
 
 @pytest.mark.daily(2)
-@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 3, 6])
 def test_the_evidence_with_errors_is_a_martingale_under_random_signs(count):
     random = np.random.default_rng(1)
@@ -226,7 +223,6 @@ def test_decisions_with_errors_follow_the_literal_evidence():
     assert (times[0] > 0) == (result.sign != 0)
 
 
-@pytest.mark.slow
 def test_errors_that_are_alike_or_unknown_change_nothing():
     d = np.random.default_rng(3).normal(size=20) - 0.3
     assert paired_test(d, errors=np.full(20, 0.7)) == paired_test(d)
@@ -234,7 +230,7 @@ def test_errors_that_are_alike_or_unknown_change_nothing():
     assert pairs_to_decide(d, errors=np.zeros(20)) == pairs_to_decide(d)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_errors_of_single_runs_that_went_wrong_save_pairs():
     random = np.random.default_rng(4)
     errors = np.where(random.random((200, 120)) < 0.3, 6.0, 1.0)
@@ -249,6 +245,7 @@ def test_as_many_errors_as_differences_are_expected():
         paired_test(np.ones(3), errors=np.ones(2))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("confidence", [0.8, 0.9, 0.95, 0.99, 0.999])
 def test_the_least_number_of_pairs_decides_whatever_their_sizes(confidence):
     least, random = least_pairs(confidence), np.random.default_rng(0)

@@ -50,7 +50,7 @@ def write(tmp_path: Path) -> Callable[..., Path]:
     return written
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("old", "new", "name", "size"), CONVERTED.values(), ids=CONVERTED)
 def test_an_import_converts_them(write, old, new, name, size):
     before = [one.params for one in open_study(write()).study.get_trials()]
@@ -65,7 +65,7 @@ def test_an_import_converts_them(write, old, new, name, size):
         assert after[0]["cache"] == 0, "a special value has no unit"
 
 
-@pytest.mark.slow
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("before", ["without a unit", "not recorded"])
 def test_units_that_are_not_known_are_said(write, before):
     old = write(
@@ -85,7 +85,6 @@ def test_units_that_are_not_known_are_said(write, before):
     ]
 
 
-@pytest.mark.slow
 def test_a_study_without_a_unit_has_that_of_what_it_takes_over(write):
     old, new, _, _ = CONVERTED["known in one only"]
     path = write(RENAMED, (old, new))
@@ -94,7 +93,6 @@ def test_a_study_without_a_unit_has_that_of_what_it_takes_over(write):
         open_study(write(RENAMED, ('"ms"', '"s"')))
 
 
-@pytest.mark.slow
 def test_a_unit_that_cannot_be_converted_is_refused(write):
     path = write(RENAMED, ('"ms"', '"points"'))
     said = r"old.db: wait is in ms, and that of study.toml is in points, expected a unit that can"
@@ -110,7 +108,6 @@ OBJECTIVE = """[objective]\ncommand = "sh -c 'echo 1' {wait} {cache} {mode}"\n""
 PRIOR = '[prior]\nfrom = "old.db"\n[parameters]'
 
 
-@pytest.mark.slow
 def test_a_prior_is_in_the_units_of_the_study(write):
     """It begins at what the older study recommends."""
     best = open_study(write()).state().recommendation.params
@@ -121,10 +118,10 @@ def test_a_prior_is_in_the_units_of_the_study(write):
     assert first.params == {**best, "wait": pytest.approx(best["wait"] * size)}
 
 
-@pytest.mark.slow
 class TestEditing:
     """The unit in the study file of a study that has trials."""
 
+    @pytest.mark.long
     @pytest.mark.parametrize("unit", ["s", "points"])
     def test_another_one_is_refused(self, write, unit):
         path = write(('"ms"', f'"{unit}"'))
@@ -137,11 +134,13 @@ class TestEditing:
     def test_one_that_means_the_same_is_not(self, write):
         assert open_ask_tell(write(('"ms"', '"msec"'))).ask(1)
 
+    @pytest.mark.long
     def test_one_that_is_dropped_is_kept(self, write):
         assert open_ask_tell(write((', unit = "ms"', ""))).ask(1)
         with pytest.raises(StudyFileError, match="values in ms"):
             open_study(write(('"ms"', '"s"')))
 
+    @pytest.mark.long
     def test_a_study_from_before_they_were_recorded_gets_one(self, write):
         study = open_study(write()).study
         stored = {**study.user_attrs[DEFINITION]}
@@ -157,7 +156,6 @@ class TestEditing:
         assert open_ask_tell(write(('"ms"', '"s"'))).ask(1)
 
 
-@pytest.mark.slow
 def test_a_given_variable_has_one_too(tmp_path):
     write = study_writer(tmp_path, STUDY + GIVEN, "")
     open_ask_tell(write()).ask(1, {"load": "7"})

@@ -115,6 +115,7 @@ READ = [
 ]
 
 
+@pytest.mark.daily(4)
 @pytest.mark.parametrize(("output", "read"), READ)
 def test_every_objective_is_read_by_its_name(
     tmp_path: Path, output: str, read: tuple[float, float] | str
@@ -146,7 +147,6 @@ def test_an_objective_may_have_the_name_worker(tmp_path: Path) -> None:
     assert (result.value, result.worker) == (3.0, "")
 
 
-@pytest.mark.slow
 def test_slices_of_a_run_are_compared(tmp_path: Path) -> None:
     bench = """
 import sys
@@ -209,7 +209,7 @@ def _with_errors(opened: OpenedStudy, other: str, both: bool) -> float:
     return float(belief.of_objective(other).predict([{"x": 0.5}])[0][0])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("both", [True, False])
 @pytest.mark.parametrize("other", ["speed", "p99"])
 def test_standard_errors_of_what_is_measured_beside_the_value_count(write, other, both) -> None:
@@ -262,7 +262,7 @@ def test_a_status_has_the_direction_of_each_objective(write) -> None:
     assert open_ask_tell(write()).status().as_dict()["direction"] == both
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_preference_chooses_from_the_front(measured: OpenedStudy) -> None:
     path = measured.study_file.path
     compromise = json.loads(surefoot("recommend", path, "--json"))
@@ -314,7 +314,7 @@ def test_a_unit_of_a_preference_is_that_of_its_objective(write, text, recorded, 
     assert repr(text) in str(refused.value)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_preference_in_the_unit_that_was_printed(measured: OpenedStudy) -> None:
     measured.study.set_user_attr(UNITS, {VALUE: "ms", "speed": "MB/s"})
     path = measured.study_file.path
@@ -322,7 +322,7 @@ def test_a_preference_in_the_unit_that_was_printed(measured: OpenedStudy) -> Non
     assert "x = 0.5" in surefoot("recommend", path, "--prefer", "speed>=700 kB/s")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("wrong", ["cost>=2", "cost", "price<=2", "cost<=much"])
 def test_a_preference_is_a_limit_of_an_objective(measured: OpenedStudy, wrong: str) -> None:
     told = surefoot("recommend", measured.study_file.path, "--prefer", wrong, code=2)
@@ -330,6 +330,7 @@ def test_a_preference_is_a_limit_of_an_objective(measured: OpenedStudy, wrong: s
     assert "expected" in told
 
 
+@pytest.mark.long
 def test_what_is_told_has_all_objectives(write: Callable[..., Path]) -> None:
     path = write()
     open_ask_tell(path).ask(1)
@@ -340,7 +341,7 @@ def test_what_is_told_has_all_objectives(write: Callable[..., Path]) -> None:
     assert (trial.value, trial.user_attrs[CONSTRAINTS]) == (1.5, {"speed": 0.7})
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_comparison_is_of_each_objective(write: Callable[..., Path]) -> None:
     path = write()
     found = json.loads(
@@ -350,7 +351,7 @@ def test_a_comparison_is_of_each_objective(write: Callable[..., Path]) -> None:
     assert found["further"]["speed"]["better"] == "B"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_report_draws_the_front(measured: OpenedStudy, tmp_path: Path) -> None:
     surefoot("report", measured.study_file.path, "-o", tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text()
@@ -361,7 +362,7 @@ def test_the_report_draws_the_front(measured: OpenedStudy, tmp_path: Path) -> No
     assert '"name":"recommended"' in page
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_report_counts_the_outliers_of_each_objective(
     measured: OpenedStudy, tmp_path: Path
 ) -> None:
@@ -380,7 +381,6 @@ def test_the_report_counts_the_outliers_of_each_objective(
     assert "11 measurements · 2 of speed treated as outliers · no failures" in page
 
 
-@pytest.mark.slow
 def test_predictions_have_all_objectives(measured: OpenedStudy) -> None:
     path = measured.study_file.path
     said = surefoot("predict", path, "x=0.5")

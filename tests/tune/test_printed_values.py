@@ -306,6 +306,7 @@ def test_a_wrong_name_is_refused_in_one_line(write_study, value, wrong):
     assert wrong in str(refused.value)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
@@ -404,7 +405,7 @@ def test_a_command_has_its_standard_error(tmp_path: Path):
     assert 0.1 < result.sem < 1.0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @given(st.lists(st.integers(-1000, 1000), min_size=2, max_size=30))
 def test_location_solves_the_equation_of_huber(values):
     location, error = robust_location(values)
@@ -429,7 +430,7 @@ def test_replicates_without_outliers_have_their_usual_standard_error():
     assert error == pytest.approx(np.std(values, ddof=1) / math.sqrt(len(values)))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("number", [5, 50])
 def test_standard_errors_are_those_of_repeated_runs(number):
     generator = np.random.default_rng(0)
@@ -443,7 +444,7 @@ def test_equal_replicates_have_no_error():
     assert robust_location([3.0]) == (3.0, 0.0)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_trial_keeps_its_error_in_the_study_and_in_tables(write_study, tmp_path):
     path = write_study()
     results = [measurement(1.5, 0.2, sem=0.25), measurement(2.5, 0.2)]
@@ -458,7 +459,7 @@ def test_a_trial_keeps_its_error_in_the_study_and_in_tables(write_study, tmp_pat
     assert again == recorded
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("sem", "expected"), [(0.0, 0.0), (0.25, 0.25)])
 def test_an_error_that_a_trial_was_queued_with_is_not_that_of_its_result(
     write_study, sem, expected

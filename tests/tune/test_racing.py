@@ -42,8 +42,7 @@ def ever_lost(samples: np.ndarray, race: Race) -> bool:
     return any(race.is_lost(samples[: count + 1]) for count in range(len(samples)))
 
 
-@pytest.mark.daily(2)
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("maximize", [False, True])
 @pytest.mark.parametrize(
     "noise",
@@ -118,6 +117,7 @@ def test_a_run_that_is_clearly_worse_ends_and_its_samples_count(tmp_path):
     assert 0.0 < found.sem < 0.5
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("label", ["sample:", "value"])
 def test_a_run_that_may_be_better_goes_on(tmp_path, label):
     values = [20.0, 5.0] * 6 if label == "sample:" else [20.0] * 12
@@ -126,6 +126,7 @@ def test_a_run_that_may_be_better_goes_on(tmp_path, label):
     assert (tmp_path / "end").exists()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("first", "keeps"), [("p99=3", True), ("hello", False)])
 def test_what_a_shortened_run_has_not_printed_is_said_to_be_late(tmp_path, first, keeps):
     (tmp_path / "bench.py").write_text(f"print({first!r})\n{ONE_BY_ONE}\nprint()\nprint('p99=3')")
@@ -171,7 +172,7 @@ def test_the_second_run_of_a_pair_ends_once_it_is_decided(tmp_path):
         assert found.ended_early is early
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("race", [True, pytest.param(False, marks=pytest.mark.long)])
 def test_a_comparison_ends_second_runs_that_are_decided(write_study, race):
     bench = (

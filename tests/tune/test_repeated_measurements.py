@@ -98,7 +98,6 @@ def shaken(study_file: StudyFile) -> OpenedStudy:
     return opened
 
 
-@pytest.mark.slow
 def test_a_configuration_that_is_slow_every_other_time_is_named(write_study) -> None:
     state = shaken(StudyFile.load(write_study(having("[repeats]")))).state()
     assert unstable_trials(state) == [6]

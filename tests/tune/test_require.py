@@ -72,6 +72,7 @@ def test_a_named_configuration_satisfies_the_rules(write_study):
         named_setting(study_file, "size=600,share=0.4,mode=OFF")
 
 
+@pytest.mark.daily(6)
 @pytest.mark.parametrize(
     ("rules", "message"),
     [

@@ -54,7 +54,6 @@ def test_predictions_are_medians_in_the_units_of_the_values(write_study):
     assert 0.1 < model.noise_scale < 0.4
 
 
-@pytest.mark.slow
 def test_a_value_without_a_logarithm_is_a_failure(write_study, tmp_path):
     path = write_study(LOG)
     trials = trials_of(path, rounds=2)
@@ -67,7 +66,7 @@ def test_a_value_without_a_logarithm_is_a_failure(write_study, tmp_path):
         import_table(path, tmp_path / "runs.csv")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_step_restricts_what_is_measured_and_named(write_study):
     path = write_study(STEP, DEFAULTS[0], DEFAULTS[2])
     objective = Scripted()

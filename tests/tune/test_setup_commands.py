@@ -21,8 +21,6 @@ from surefoot.tune.measuring.setup_commands import CommandFailed
 from surefoot.tune.measuring.supervised_process import CHUNK, keep_until_end, left_behind
 from surefoot.tune.stopping import Stop
 
-pytestmark = pytest.mark.slow
-
 SERVER = "trap 'echo stopped in order >> log; exit' TERM; echo $$ > server.pid; "
 SERVER += "while :; do sleep 0.02; done"
 
@@ -63,6 +61,7 @@ STARTS = "rm -f server.pid; setsid sh server.sh & until [ -s server.pid ]; do sl
 NEEDS = "kill -0 $(cat server.pid) && echo $1"
 
 
+@pytest.mark.long
 def test_a_process_left_behind_is_asked_to_end_and_there_is_a_line_about_it(study, tmp_path):
     shown = run(study(bench=f"{STARTS}; echo $1"))
     assert (tmp_path / "log").read_text() == "stopped in order\n" * 3
@@ -80,6 +79,7 @@ def test_the_line_about_processes():
     assert left_behind([*"abcdefga"]) == "ended 8 processes left behind (a, b, c, d, e, f, ...)"
 
 
+@pytest.mark.long
 def test_a_server_of_setup_lives_through_the_study_and_teardown_ends_it(study, tmp_path):
     path = study(setup=STARTS, bench=NEEDS, teardown="echo teardown >> log; kill $(cat server.pid)")
     shown = run(path)
@@ -91,6 +91,7 @@ def test_a_server_of_setup_lives_through_the_study_and_teardown_ends_it(study, t
     assert not (tmp_path / "log").exists()
 
 
+@pytest.mark.long
 def test_what_teardown_does_not_end_is_ended_with_the_run(study, tmp_path):
     shown = run(study(setup=STARTS, bench=NEEDS))
     assert not is_running(server_pid(tmp_path))
@@ -99,6 +100,7 @@ def test_what_teardown_does_not_end_is_ended_with_the_run(study, tmp_path):
     assert shown.strip().endswith("at the end of the run")
 
 
+@pytest.mark.long
 def test_a_server_that_the_command_restarts_is_kept_if_the_study_file_says_so(study, tmp_path):
     restart = f"kill $(cat server.pid); {STARTS}; echo $1"
     path = study(setup=STARTS, bench=f"{NEEDS} || exit 1\n{restart}", keep=True)
@@ -127,6 +129,7 @@ def test_kept_processes_may_print_a_lot(tmp_path):
     assert not is_running(pid)
 
 
+@pytest.mark.long
 def test_output_that_does_not_end_is_not_waited_for(tmp_path):
     (tmp_path / "script.sh").write_text("yes & sleep 0.2")
     begun = time.monotonic()
@@ -199,6 +202,7 @@ def test_workers_and_their_commands_end_with_a_run_that_is_signalled(study, tmp_
     assert not any(map(is_running, commands + workers))
 
 
+@pytest.mark.long
 def test_kill_9_ends_the_server_too(study, tmp_path):
     path = study(setup=STARTS, bench=f"{NEEDS} && touch began && sleep 60", rounds=50)
     process = Tuning(path)

@@ -27,8 +27,6 @@ from surefoot.tune.observer import SILENT, Observer
 from surefoot.tune.stopping import Stop, stop_on_signals
 from surefoot.tune.workers.worker_loop import tune
 
-pytestmark = pytest.mark.slow
-
 
 def send(number: int) -> None:
     os.kill(os.getpid(), number)
@@ -210,6 +208,7 @@ def test_a_signal_within_a_weakref_callback_ends_the_loop(write_study, when):
     assert bool(trial.user_attrs.get(INTERRUPTED)) is (when == "choosing")
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("kind", ["command", "function"])
 def test_a_measurement_looks_at_the_signal_that_was_lost(tmp_path, kind):
@@ -238,6 +237,7 @@ time.sleep(60)
 """
 
 
+@pytest.mark.long
 def test_a_worker_ends_with_its_parent_while_it_imports():
     from surefoot.tune.workers.workers import SCRIPT
 
@@ -284,6 +284,7 @@ runpy.run_path(str(SCRIPT), run_name="__main__")
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("program", "imported"),
     [(COMMAND, "surefoot.cli"), (WORKER_PROCESS, "surefoot.tune.workers.worker")],
@@ -315,6 +316,7 @@ with stop_on_signals(stop), Live("measuring", console=console, refresh_per_secon
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", ["closed", "hung up"])
 def test_a_run_whose_terminal_goes_away(how):
     terminal, own = pty.openpty()
@@ -353,7 +355,6 @@ def test_a_run_whose_terminal_goes_away(how):
 CLOSED = "import os, sys\nos.closerange(0, 3)\nos.execv(sys.executable, sys.argv[1:])"
 
 
-@pytest.mark.slow
 def test_streams_that_are_closed_lead_nowhere(tmp_path):
     opened = tmp_path / "opened"
     program = (

@@ -70,7 +70,6 @@ def test_an_empty_file(write_study):
     refused(path, r"hill\.log is empty, expected")
 
 
-@pytest.mark.slow
 def test_a_dropped_table(write_study):
     path = write_study()
     tune(trials_of(path, rounds=1), Scripted(), Stop())
@@ -84,7 +83,7 @@ def test_a_dropped_table(write_study):
         refused(path, f"lacks the table {table} of an Optuna storage; restore it from a copy")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("before", "after"), [("IntDist", "IntDisq"), ('"log"', '"lng"')])
 def test_a_damaged_trial(write_study, before, after):
     path = write_study()
@@ -104,7 +103,7 @@ def test_a_name_of_a_table_that_is_not_text(write_study):
     refused(path, "the storage is damaged: restore it from a copy")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("storage", [("rounds = 8", "rounds = 8"), JOURNAL])
 def test_whatever_is_damaged_is_read_or_refused(write_study, storage):
     path = write_study(storage)
@@ -160,6 +159,7 @@ def test_a_storage_is_there_completely_or_not_at_all(write_study, monkeypatch, k
     assert {one.name for one in path.parent.iterdir()} == {*ours, "hill.db"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("url", ["sqlite:///one.db", "journal:///one.log"])
 @pytest.mark.parametrize("linked", [False, True])
 def test_copies_of_a_study_file_create_one_storage_and_take_turns(write_study, url, linked):
@@ -227,7 +227,6 @@ def test_a_foreign_owner_of_a_trial(write_study, state):
     assert more.opened.state().finished == rounds
 
 
-@pytest.mark.slow
 def test_a_foreign_definition_of_a_study(write_study):
     path = write_study()
     study = create_study(StudyFile.load(path)).study
@@ -237,7 +236,7 @@ def test_a_foreign_definition_of_a_study(write_study):
         refused(path, f"the user attribute '{DEFINITION}' is .*, expected a definition")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_other_foreign_attributes_do_no_harm(write_study):
     path = write_study()
     trials = trials_of(path, rounds=1)
@@ -382,6 +381,7 @@ class TestEachKind:
             located.connect(create=False)
         assert located.label in str(caught.value)
 
+    @pytest.mark.long
     def test_what_is_asked_of_a_study(self, located):
         opened = create_study(located.study_file)
         opened.study.tell(opened.study.ask(opened.study_file.distributions), 1.0)
@@ -511,6 +511,7 @@ def test_the_kind_of_a_file_is_known_by_its_beginning(write_study, tmp_path, kin
     assert stored_in(study_file, made.file) == made
 
 
+@pytest.mark.long
 def test_a_database_without_optunas_tables_has_no_study_yet(write_study, tmp_path):
     registry.register("sqlite.server", "sqlalchemy.dialects.sqlite.pysqlite", "dialect")
     url = f"sqlite+server:///{tmp_path / 'server.db'}"
@@ -531,7 +532,7 @@ def test_a_connection_to_a_server_that_is_gone_ends():
     assert Server(None, make_url("mysql+pymysql://h/d")).options()["connect_args"] == {}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_connection_that_the_server_has_closed_is_opened_anew(write_study, tmp_path):
     registry.register("sqlite.server", "sqlalchemy.dialects.sqlite.pysqlite", "dialect")
     url = f"sqlite+server:///{tmp_path / 'server.db'}"
@@ -556,7 +557,7 @@ class TestLock:
         monkeypatch.setattr(server, "PATIENCE", 0.1)
         study_lock._note_waiting.cache_clear()
 
-    @pytest.mark.slow
+    @pytest.mark.long
     def test_waiting_for_another_process_is_noted_once(self, write_study, capfd):
         study_file = StudyFile.load(write_study())
         for _ in range(2):
@@ -632,6 +633,7 @@ def test_a_storage_of_optuna_without_sqlalchemy_is_refused_by_name(write_study, 
         locate(StudyFile.load(path))
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -131,7 +131,7 @@ def test_a_measurement_is_recorded_wherever_the_database_fails_once(
     assert others == [first] * len(others)
 
 
-@pytest.mark.slow
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("read", [target_of, finished])
 def test_a_study_is_read_wherever_the_database_fails_once(write_study, statements, read):
     path = write_study()
@@ -180,7 +180,6 @@ def test_the_progress_is_shown_wherever_the_database_fails_once(write_study, sta
         assert statements.count > number
 
 
-@pytest.mark.slow
 def test_a_study_is_opened_wherever_the_database_fails_once(write_study, statements):
     path = write_study()
     trials_of(path)
@@ -192,7 +191,6 @@ def test_a_study_is_opened_wherever_the_database_fails_once(write_study, stateme
         assert statements.count > number
 
 
-@pytest.mark.slow
 def test_a_parameter_without_a_name_is_one_line(write_study):
     path = write_study()
     trials_of(path).begin_next()
@@ -219,6 +217,7 @@ def test_a_storage_that_cannot_be_opened_says_that_no_measurement_was_begun(
         opened_study.create_study(StudyFile.load(write_study()))
 
 
+@pytest.mark.daily(4)
 @pytest.mark.parametrize("lines", [1, 2, 3, 4, 5, 9, 30])
 @pytest.mark.parametrize("at", ["begun", "recorded"])
 def test_a_journal_that_loses_its_last_lines_ends_a_run_in_one_line(write_study, lines, at):
@@ -252,6 +251,7 @@ def test_an_error_of_a_sampler_is_no_error_of_the_storage(write_study):
         StudyTrials(opened, 8, "a run", "w0").begin_next()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", ["deleted", "moved", "replaced"])
 def test_a_file_that_is_gone_while_a_run_measures_is_said_to_be_gone(write_study, how):
     path = write_study()

@@ -33,6 +33,7 @@ def test_a_good_file_gives_its_parts(write_study):
     assert list(study_file.distributions) == ["size", "share", "mode"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("depth", [50, 300, 900, 3_000])
 @pytest.mark.parametrize(
     "form",
@@ -51,6 +52,7 @@ def test_a_device_or_a_pipe_is_no_study_file(tmp_path):
         assert "is a device or a pipe" in surefoot("status", path, code=2)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("step", [1e-16, 1e-17, 1e-27, 1e-28, 1e-300, 5e-324])
 def test_steps_that_float64_cannot_tell_apart_are_refused(write_study, step):
     path = write_study(("low = 0, high = 1", f"low = 0, high = 1, step = {step}"))
@@ -59,6 +61,7 @@ def test_steps_that_float64_cannot_tell_apart_are_refused(write_study, step):
         Float(0.0, 1.0, step=step)
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("step", [0.5, 1e-6, 1e-9, 2.0**-40])
 def test_fine_steps_are_steps(write_study, step):
     path = write_study(("low = 0, high = 1", f"low = 0, high = 1, step = {step}"))
@@ -257,7 +260,6 @@ EXTREME = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("change", "message"), EXTREME)
 def test_extreme_values_are_refused_in_one_line(write_study, change, message):
     path = write_study(change)

@@ -84,6 +84,7 @@ def _message(raw: dict[str, Any]) -> str:
     return ""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_a_value_of_a_wrong_type_is_said_in_the_words_of_the_file(scheme):
     added = SCHEMES[scheme]

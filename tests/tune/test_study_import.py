@@ -33,7 +33,7 @@ def measured_study(write_study, *replacements):
     return path, all_of(trials)
 
 
-@pytest.mark.slow
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("storage", ["", 'storage = "journal:///STUDY.log"'])
 def test_measurements_are_taken_over_with_the_default_of_a_new_parameter(
     write_study, tmp_path, storage
@@ -54,7 +54,7 @@ def test_measurements_are_taken_over_with_the_default_of_a_new_parameter(
     assert not is_storage(path)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_what_is_outside_a_narrower_range_is_left_out(write_study, tmp_path):
     _, before = measured_study(write_study)
     path = write_study(RENAMED, ("high = 1 ", "high = 0.5 "))
@@ -65,7 +65,6 @@ def test_what_is_outside_a_narrower_range_is_left_out(write_study, tmp_path):
     assert [one.params for one in open_study(path).study.get_trials()] == inside
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("replacements", "command", "message"),
     [
@@ -92,7 +91,7 @@ def test_a_study_that_cannot_be_taken_over_is_refused(
     assert not (tmp_path / "valley.db").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_wider_range_needs_no_new_study(write_study):
     measured_study(write_study)
     path = write_study(("high = 1 ", "high = 4 "))
@@ -105,6 +104,7 @@ def test_a_wider_range_needs_no_new_study(write_study):
         open_study(write_study(("high = 1 ", "high = 0.5 ")))
 
 
+@pytest.mark.long
 def test_all_differences_are_named(write_study):
     measured_study(write_study)
     path = write_study(("high = 1 ", "high = 0.5 "), ('"FULL"', '"FULL", "EXTRA"'))
@@ -112,7 +112,6 @@ def test_all_differences_are_named(write_study):
         open_study(path)
 
 
-@pytest.mark.slow
 def test_an_import_says_how_far_it_is(write_study, tmp_path, monkeypatch):
     measured_study(write_study)
     monkeypatch.setattr(table_import, "PATIENCE", 0.0)

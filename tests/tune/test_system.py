@@ -73,7 +73,6 @@ parameters = { threads = { type = "int", low = 1, high = 32, default = 4 } }
 """
 
 
-@pytest.mark.slow
 @pytest.mark.long
 def test_all_but_measuring_works_without_posix(tmp_path):
     path = tmp_path / "there.toml"

@@ -40,7 +40,7 @@ def table(folder: Path, text: str) -> Path:
     return path
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_it_is_the_inverse_of_export(write_study, tmp_path):
     path = write_study(CHOICES)
     results = [measurement(float(i) / 3, 0.25) for i in range(6)]
@@ -78,6 +78,7 @@ KINDS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_column_of_export_comes_back_or_is_named(write_study, tmp_path, kind, ending):
@@ -102,6 +103,7 @@ def test_every_column_of_export_comes_back_or_is_named(write_study, tmp_path, ki
     assert not done.ignored
 
 
+@pytest.mark.long
 def test_rows_of_a_table_keep_the_change_with_time(write_study, tmp_path):
     text = "size,share,mode,value,start\n"
     rows = [
@@ -133,7 +135,6 @@ def test_a_table_of_the_same_study_is_recognised(write_study, tmp_path):
     assert import_table(path, other / "all.csv").trials == 0
 
 
-@pytest.mark.slow
 def test_another_worker_or_time_is_another_measurement(write_study, tmp_path):
     path = write_study()
     head = "size,share,mode,value,worker,time\n"
@@ -145,7 +146,6 @@ def test_another_worker_or_time_is_another_measurement(write_study, tmp_path):
     assert import_table(path, table(tmp_path, HEAD + "512,0.5,OFF,1.0\n")).present == 1
 
 
-@pytest.mark.slow
 def test_equal_rows_are_measurements_of_their_own(write_study, tmp_path):
     path = write_study()
     runs = table(tmp_path, HEAD + "512,0.5,OFF,1.0\n" * 3)
@@ -167,7 +167,7 @@ def named(write_study, *names: str) -> Path:
     return path
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_parameters_may_have_the_names_of_other_columns(write_study, tmp_path):
     path = named(write_study, *OWN_NAMES)
     params = dict(zip(OWN_NAMES, range(9), strict=True))
@@ -196,7 +196,6 @@ def test_one_column_is_not_both_a_parameter_and_the_value(write_study, tmp_path,
         import_table(path, table(tmp_path, f"{head}\n1,2\n"))
 
 
-@pytest.mark.slow
 def test_unfinished_trials_are_skipped_and_a_run_goes_on(write_study, tmp_path):
     path = write_study()
     states = "state,size,share,mode,value,failure\n"
@@ -222,7 +221,6 @@ def test_an_environment_comes_with_it(write_study, tmp_path):
         import_table(path, table(tmp_path, HEAD + "512,0.5,OFF,2.0\n"))
 
 
-@pytest.mark.slow
 def test_an_observed_environment_is_recognised(write_study, tmp_path):
     path = write_study()
     path.write_text(
@@ -290,6 +288,7 @@ def test_what_is_wrong_is_refused_and_nothing_is_added(write_study, tmp_path, te
     assert not (tmp_path / "hill.db").exists()
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("zone", ["", "Z", "+00:00", "+14:00", "-14:00", "-00:01"])
 @pytest.mark.parametrize("column", ["time", "start"])
 def test_a_time_that_no_storage_keeps_is_refused_by_its_line(write_study, tmp_path, zone, column):
@@ -307,6 +306,7 @@ def test_a_time_that_no_storage_keeps_is_refused_by_its_line(write_study, tmp_pa
 WIDE = ",".join(f"column{n}" for n in range(20_000))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("content", "said"),
     [
@@ -333,7 +333,6 @@ def test_a_file_that_is_not_there(write_study, tmp_path):
         import_table(write_study(), tmp_path / "none.csv")
 
 
-@pytest.mark.slow
 def test_a_table_of_optuna(write_study, tmp_path):
     """`trials_dataframe().to_csv()`, with its dates, durations, states and attributes."""
     study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
@@ -431,7 +430,6 @@ def test_numbers_are_the_same_in_a_table_and_on_the_command_line(write_study):
         assert f"got {option}, expected an integer of at least 1" in result.stderr
 
 
-@pytest.mark.slow
 def test_a_parquet_table_is_the_inverse_of_export_too(write_study, tmp_path):
     pytest.importorskip("pyarrow")
     path = write_study(CHOICES)

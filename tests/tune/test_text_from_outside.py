@@ -46,6 +46,7 @@ def surefoot(*arguments: object) -> tuple[int, str, str]:
 
 
 class TestNumberSearch:
+    @pytest.mark.long
     @pytest.mark.parametrize(
         "text",
         [
@@ -78,6 +79,7 @@ class TestNumberSearch:
         printed_value(text, ValueName("p99"))
         assert time.perf_counter() - begun < 5.0
 
+    @pytest.mark.long
     def test_ten_megabytes_of_digits(self, tmp_path):
         (tmp_path / "script.sh").write_text("echo 7; yes 1 | tr -d '\\n' | head -c 10000000; echo")
         objective = CommandObjective(CommandTemplate.parse("sh script.sh"), tmp_path, 20)
@@ -96,7 +98,7 @@ SURROGATES = "no such file: caf\udce9"
 
 
 class TestLoneSurrogates:
-    @pytest.mark.slow
+    @pytest.mark.long
     def test_an_exception_that_has_them_is_stored_without(self, tmp_path):
         (tmp_path / "rig.py").write_text(
             "def measure(x):\n    raise OSError('caf' + chr(0xdce9) + chr(0))\n"
@@ -135,7 +137,6 @@ class TestLoneSurrogates:
         assert "caf\ufffd" in (tmp_path / "report.html").read_text()
         assert "caf\ufffd" in (tmp_path / "trials.csv").read_text()
 
-    @pytest.mark.slow
     def test_five_failures_with_them(self, write_study):
         trials = trials_of(write_study(command="false {size} {share} {mode}"), rounds=9)
         failed = Failure(SURROGATES, SURROGATES + "\x1b[2J", 0.1)
@@ -143,7 +144,7 @@ class TestLoneSurrogates:
             tune(trials, Scripted([failed] * 5), Stop())
         assert str(caught.value).isprintable()
 
-    @pytest.mark.slow
+    @pytest.mark.long
     def test_a_folder_with_them(self, write_study, tmp_path):
         folder = tmp_path / "caf\udce9 {x} 50%?a=b#c"
         folder.mkdir()
@@ -165,7 +166,7 @@ ESCAPES = "\x1b]0;owned\x07\x1b[2Jred\x9b31m\x08\rhidden"
 
 
 class TestTerminal:
-    @pytest.mark.slow
+    @pytest.mark.long
     def test_escape_sequences_do_not_reach_it(self, write_study):
         failed = Failure(f"reason {ESCAPES}", f"output {ESCAPES}", 0.1)
         trials = trials_of(write_study(), rounds=20)
@@ -182,7 +183,7 @@ class TestTerminal:
         assert code == 2
         assert err.strip().isprintable()
 
-    @pytest.mark.slow
+    @pytest.mark.long
     def test_files_have_them_in_readable_form(self, write_study, tmp_path):
         path = write_study()
         trials = trials_of(path, rounds=2)
@@ -202,7 +203,6 @@ class TestTerminal:
         assert storable("\ud800\0é") == "\ufffd\ufffdé"
 
 
-@pytest.mark.slow
 def test_cells_that_a_spreadsheet_would_compute_are_text(tmp_path):
     choices = ["=1+1", "+cmd", "-x", "@sum", "\tx", "\rx", "-1.5", "plain"]
     path = tmp_path / "STUDY.toml"
@@ -251,8 +251,7 @@ DAMAGED = [  # beyond recognition of the password
 
 
 class TestPasswords:
-    @pytest.mark.daily(3)
-    @pytest.mark.slow
+    @pytest.mark.daily(1)
     @pytest.mark.parametrize("url", URLS)
     def test_no_message_has_the_password_of_a_storage(self, write_study, url):
         path = write_study(("rounds = 8", f'rounds = 8\nstorage = "{url}"'))
@@ -317,6 +316,7 @@ class TestPasswords:
         ):
             assert without_any_password(text) == text
 
+    @pytest.mark.long
     @pytest.mark.parametrize("value", [f'["{URLS[0]}"]', f'{{ a = "{URLS[3]}" }}'])
     @pytest.mark.parametrize("key", ["storage", "name", "rounds"])
     def test_in_a_wrong_place(self, write_study, key, value):
@@ -335,7 +335,6 @@ class TestPasswords:
             raise OSError("bad dsn: password=p@ss-word")
         assert "ss-word" not in str(caught.value)
 
-    @pytest.mark.slow
     def test_a_report_has_none(self, write_study, tmp_path):
         path = write_study()
         tune(trials_of(path, rounds=3), Scripted(), Stop())

@@ -116,7 +116,6 @@ def test_what_is_no_time_is_refused(write_study, budget):
         StudyFile.load(write_study(("rounds", f"budget = {budget}\nrounds")))
 
 
-@pytest.mark.slow
 def test_a_run_ends_with_its_time_and_so_does_the_run_that_resumes_it(write_study, monkeypatch):
     spent = [0.0]
     monkeypatch.setattr(trials_module, "seconds_spent", lambda *arguments: spent[0])
@@ -153,8 +152,7 @@ def test_a_time_takes_the_place_of_rounds(write_study):
         StudyFile.load(write_study(("rounds = 8", "")))
 
 
-@pytest.mark.daily(1)
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("share", "searched", "confirmed"), [(0.15, 17, 3), (0.5, 10, 10), (0, 20, 0)]
 )

@@ -69,8 +69,7 @@ def measured(folder: Path, text: str, *, rows: int = 12) -> Path:
     return study
 
 
-@pytest.mark.daily(3)
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("text", STUDIES.values(), ids=STUDIES)
 def test_a_constraint_without_a_measurement_is_never_satisfied(tmp_path, text):
     study = measured(tmp_path, text)
@@ -92,7 +91,7 @@ def test_a_constraint_without_a_measurement_is_never_satisfied(tmp_path, text):
     assert SAID in (tmp_path / "report.html").read_text()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_what_is_not_measured_leaves_the_order_to_the_rest(tmp_path):
     """The best by the constraints that are measured, as if the other one were not declared."""
     study = measured(tmp_path, STUDIES["beside a measured one"])
@@ -105,8 +104,7 @@ def test_what_is_not_measured_leaves_the_order_to_the_rest(tmp_path):
     assert best.feasibility == known.feasibility
 
 
-@pytest.mark.daily(1)
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["alone", "beside a measured one", "safe"])
 def test_the_search_goes_on_until_the_constraint_is_measured(tmp_path, name):
     study = measured(tmp_path, STUDIES[name])
@@ -123,7 +121,6 @@ def test_the_search_goes_on_until_the_constraint_is_measured(tmp_path, name):
     assert "p99" in summary.constraints
 
 
-@pytest.mark.slow
 class TestObjectives:
     def test_one_without_a_measurement_is_said(self, tmp_path):
         study = measured(tmp_path, SEVERAL)
@@ -139,6 +136,7 @@ class TestObjectives:
         with pytest.raises(InvalidInput, match=f"--prefer: {said}; leave its limit out"):
             _ = summarise(open_study(study), limits={"cost": 10.0}).recommended
 
+    @pytest.mark.long
     def test_trials_that_lack_one_are_shown_without_it(self, tmp_path):
         study = measured(tmp_path, SEVERAL)
         session = open_ask_tell(study)

@@ -42,6 +42,7 @@ def states(study_trials: StudyTrials) -> list[str]:
     return [trial.state.name for trial in all_of(study_trials)]
 
 
+@pytest.mark.long
 def test_it_runs_until_the_study_holds_its_rounds(write_study):
     study_trials = trials_of(write_study(), rounds=4)
     objective = Scripted([measurement(float(i), 0.5) for i in range(3)])
@@ -70,7 +71,6 @@ def test_every_trial_is_stored_before_the_next_begins(write_study):
     assert seen == [["RUNNING"], ["COMPLETE", "RUNNING"], ["COMPLETE", "COMPLETE", "RUNNING"]]
 
 
-@pytest.mark.slow
 def test_failures_are_recorded_with_their_reason_and_count_as_rounds(write_study):
     study_trials = trials_of(write_study(), rounds=3)
     tune(study_trials, Scripted([measurement(1.0, 0.1), FAILED]), Stop())
@@ -102,7 +102,6 @@ def test_five_failures_in_a_row_end_the_run_and_a_new_run_starts_afresh(write_st
     assert again.opened.state().finished == 20
 
 
-@pytest.mark.slow
 def test_failures_that_the_search_chose_end_no_study_that_has_results(write_study):
     """A known configuration is tried after four, which tells them from a command that fails."""
     path = write_study()
@@ -114,7 +113,7 @@ def test_failures_that_the_search_chose_end_no_study_that_has_results(write_stud
     assert trials[8].params == trials[3].params
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("already", [True, False])
 def test_failures_of_several_workers_end_no_run_before_a_known_configuration_was_tried(
     write_study, already
@@ -143,6 +142,7 @@ def test_failures_of_several_workers_end_no_run_before_a_known_configuration_was
     assert states(study_trials).count("FAIL") == 5
 
 
+@pytest.mark.long
 def test_a_configuration_that_the_rules_forbid_by_now_is_not_tried_again(write_study):
     lines = '[environment]\ncontrol = "given"\nload = { type = "float", low = 0, high = 1 }\n'
     rule = '[[require]]\nrule = "size * load <= 1000"\n'
@@ -155,6 +155,7 @@ def test_a_configuration_that_the_rules_forbid_by_now_is_not_tried_again(write_s
     assert TRIED_AGAIN not in now.begin_next().user_attrs
 
 
+@pytest.mark.long
 def test_a_requested_stop_ends_after_the_trial_that_runs(write_study):
     study_trials = trials_of(write_study())
     stop = Stop()
@@ -162,12 +163,13 @@ def test_a_requested_stop_ends_after_the_trial_that_runs(write_study):
     assert states(study_trials) == ["COMPLETE"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     "error",
     [
         RuntimeError,
-        *(pytest.param(error, marks=pytest.mark.slow) for error in (SystemExit, KeyboardInterrupt)),
+        SystemExit,
+        KeyboardInterrupt,
     ],
 )
 def test_whatever_cuts_a_trial_off_it_is_marked_and_does_not_count(write_study, error):
@@ -197,7 +199,7 @@ def running_trial(study_trials: StudyTrials, process: dict | None) -> None:
     study.ask(fixed_distributions=study_trials.study_file.distributions)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_trials_of_a_killed_process_are_given_up_those_of_a_living_one_are_not(write_study):
     study_trials = trials_of(write_study(), rounds=3)
     me = trial_owner.this_process("a run that goes on")
@@ -221,7 +223,6 @@ def test_trials_of_a_killed_process_are_given_up_those_of_a_living_one_are_not(w
     assert all_of(study_trials)[0].user_attrs[INTERRUPTED]
 
 
-@pytest.mark.slow
 def test_a_run_that_waits_for_another_machine_says_so(write_study, monkeypatch):
     monkeypatch.setattr(worker_loop, "PATIENCE", 0.0)
     study_trials = trials_of(write_study(), rounds=2)
@@ -264,7 +265,6 @@ def test_processes_of_this_machine_are_looked_up():
     assert trial_owner.is_gone({**here, "pid": gone.pid})
 
 
-@pytest.mark.slow
 def test_trials_of_an_ended_run_of_this_process_are_given_up(write_study):
     """It may have been unable to say so, as on a full disk."""
     study_trials = trials_of(write_study(), rounds=2)
@@ -280,7 +280,6 @@ def test_a_process_on_a_machine_with_the_same_name_is_not_taken_to_be_gone():
     assert trial_owner.is_elsewhere({**here, "boot": ["another boot", here["boot"][1]]})
 
 
-@pytest.mark.slow
 def test_a_trial_of_another_machine_is_lost_once_its_heartbeat_stops(write_study):
     now = [0.0]
     study_trials = trials_of(write_study(), rounds=3)
@@ -312,13 +311,14 @@ def test_a_heartbeat_that_fails_does_not_end_the_measurement():
     assert beats[:3] == [1, 2, 3]
 
 
+@pytest.mark.long
 def test_the_worker_is_recorded_with_each_trial(write_study):
     study_trials = trials_of(write_study(), rounds=1)
     tune(study_trials, Scripted(), Stop())
     assert all_of(study_trials)[0].user_attrs[WORKER] == "w0"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_an_interruption_neither_breaks_nor_lengthens_a_row_of_failures(write_study):
     study_trials = trials_of(write_study(), rounds=20)
     objective = Scripted([FAILED] * 9)
@@ -349,7 +349,6 @@ def test_several_loops_on_one_storage_do_exactly_the_rounds(write_study):
     assert sum(bool(objective.asked) for objective in objectives) > 1
 
 
-@pytest.mark.slow
 def test_a_trial_that_another_process_gave_up_is_let_go(write_study):
     study_trials = trials_of(write_study(), rounds=2)
     objective = Scripted()
@@ -363,6 +362,7 @@ def test_a_trial_that_another_process_gave_up_is_let_go(write_study):
     assert states(study_trials) == ["FAIL", "COMPLETE", "COMPLETE"]
 
 
+@pytest.mark.long
 def test_trials_that_a_person_queued_come_first(write_study):
     study_trials = trials_of(write_study(), rounds=2)
     study_trials.opened.study.enqueue_trial({"size": 4096, "share": 0.25, "mode": "FULL"})
@@ -416,7 +416,7 @@ class TestResuming:
             "hill.db",
         }
 
-    @pytest.mark.slow
+    @pytest.mark.daily(1)
     @pytest.mark.parametrize(
         ("change", "match"),
         [
@@ -432,12 +432,12 @@ class TestResuming:
         command = "x {size} {share} {mode}" + (" {extra}" if "extra" in change[1] else "")
         self.refused(write_study(change, command=command), match)
 
-    @pytest.mark.slow
     def test_a_removed_parameter_is_refused(self, write_study):
         tune(trials_of(write_study(), rounds=1), Scripted(), Stop())
         change = ("share = {", "# share = {")
         self.refused(write_study(change, command="x {size} {mode}"), "parameters.share: got no su")
 
+    @pytest.mark.long
     def test_the_storage_of_another_study_is_refused(self, write_study):
         tune(trials_of(write_study(), rounds=1), Scripted(), Stop())
         path = write_study(('"hill"', '"dale"\nstorage = "sqlite:///hill.db"'))
@@ -447,7 +447,6 @@ class TestResuming:
             create_study(StudyFile.load(path))
         assert storage.read_bytes() == before
 
-    @pytest.mark.slow
     def test_a_study_begun_in_optuna_is_welcome_if_it_fits(self, write_study):
         path = write_study()
         url = f"sqlite:///{path.parent / 'hill.db'}"
@@ -457,7 +456,6 @@ class TestResuming:
         path = write_study(("low = 512, high = 65536, log = true", "low = 1, high = 9"))
         assert trials_of(path).opened.state().finished == 0
 
-    @pytest.mark.slow
     def test_a_changed_command_is_noted_once_and_kept(self, write_study):
         assert create_study(StudyFile.load(write_study())).note == ""
         changed = write_study(command="other {size} {share} {mode}")
@@ -518,7 +516,7 @@ class KilledWhileChoosing(optuna.samplers.RandomSampler):
         raise Killed
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("when", ["queued", "choosing"])
 def test_however_early_a_process_is_killed_its_trial_has_an_owner(write_study, monkeypatch, when):
     path = write_study()
@@ -540,8 +538,7 @@ def test_however_early_a_process_is_killed_its_trial_has_an_owner(write_study, m
     assert again.begin_next() is NoTrial.DONE
 
 
-@pytest.mark.daily(2)
-@pytest.mark.slow
+@pytest.mark.daily(1)
 @pytest.mark.parametrize(
     ("queued", "wrong"),
     [

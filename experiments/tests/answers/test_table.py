@@ -150,6 +150,7 @@ def test_the_first_report_has_no_ratios(now, rivals):
     assert "log ratio" not in table.report(now, None, rivals)
 
 
+@pytest.mark.long
 def test_a_missing_result_is_an_error_that_names_the_task_and_the_command(now, rivals):
     base = {**now, CHECKPOINTS: now[CHECKPOINTS].query("task != 'b'")}
     with pytest.raises(InvalidInput, match=r"last state, such as b: .*make answers RECORD=1"):
@@ -174,6 +175,7 @@ def test_without_a_record_nothing_is_run_and_the_command_says_what_is_missing(tm
     assert "rivals-checkpoints.csv: no results are recorded there" in result.stderr
 
 
+@pytest.mark.long
 def test_new_results_replace_those_of_the_same_runs(tmp_path, now, rivals):
     kept = record.Record(tmp_path)
     kept.add(record.RIVALS, rivals, {"random": "some day"})
@@ -198,6 +200,7 @@ def _cells(text):
     return [cell.strip() for cell in text.strip("| ").split("|")]
 
 
+@pytest.mark.long
 def test_every_task_of_the_repository_is_recorded():
     kept = record.Record(Path(__file__).parents[3] / "experiments" / "results" / "answers")
     names = {task.name for task in tasks.tasks()}

@@ -68,6 +68,7 @@ def test_noise_of_every_law_differs_between_draws(law):
     assert len({one.measure(point, np.random.default_rng(seed)) for seed in range(20)}) > 1
 
 
+@pytest.mark.long
 def test_a_bent_function_has_its_least_value_elsewhere_in_each_instance():
     grid = np.linspace(0.0, 1.0, 33)
     best = []
@@ -80,6 +81,7 @@ def test_a_bent_function_has_its_least_value_elsewhere_in_each_instance():
     assert (0.5, 0.5) not in best
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("instance", [1, 2, 3, 4])
 @pytest.mark.parametrize("dimension", [12, 24, 48])
 def test_six_of_many_parameters_matter_and_many_configurations_crash(dimension, instance):
@@ -99,6 +101,7 @@ def test_six_of_many_parameters_matter_and_many_configurations_crash(dimension, 
     assert system.score(crashed) == {GAP: 6.0, "crashes": 1.0}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("one", given.SETS, ids=lambda one: one.name)
 def test_data_sets_are_drawn_alike_and_have_outliers_where_they_say_so(one):
     first, again = one.drawn(20), one.drawn(20)

@@ -18,6 +18,7 @@ def after(round_: int, dimension: int = 20, ridge: float = 1.0, **parts: object)
     return Progress(round_, information_gain=1.0, dimension=dimension, ridge=ridge, **parts)
 
 
+@pytest.mark.long
 @given(positive, positive, alphas, positive, counts)
 def test_the_width_of_truncated_rewards(B: float, v: float, a: float, lam: float, t: int) -> None:
     """B sqrt(lam) + b_t sqrt(ln t), b_t of heavy-tailed payoffs, Theorem 1."""
@@ -26,6 +27,7 @@ def test_the_width_of_truncated_rewards(B: float, v: float, a: float, lam: float
     assert Truncated(sf.Moment(a, v), B)(after(t, ridge=lam)) == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.long
 @given(positive, positive, alphas, positive, counts, counts, counts)
 def test_the_width_of_adaptive_truncation(
     B: float, v: float, a: float, lam: float, t: int, m: int, T: int

@@ -66,6 +66,7 @@ def test_the_rule_of_an_optimizer_is_used_and_saved(tmp_path: Path):
     assert torch.equal(loaded.recommend().point, expected.point)
 
 
+@pytest.mark.long
 def test_values_of_a_density_differ_between_runs_and_rounds_but_not_between_calls():
     wind = sf.ContinuousEnvironment(sf.environments.truncated_normal([0.5], 0.2, 0.0, 1.0))
 

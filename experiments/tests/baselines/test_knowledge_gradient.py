@@ -150,10 +150,10 @@ def test_functions_after_a_measurement_are_those_of_a_model_fitted_anew(pending:
                 assert np.abs(root @ root.T - spread).max() < 1e-6
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     "risk",
-    [VaR(0.3), *(pytest.param(risk, marks=pytest.mark.slow) for risk in (CVaR(0.3), WorstCase()))],
+    [VaR(0.3), CVaR(0.3), WorstCase()],
 )
 def test_the_value_is_that_of_brute_force(risk: Risk) -> None:
     """Fantasies as new fits, 50,000 independent draws of functions each.
@@ -189,7 +189,6 @@ def test_the_value_is_that_of_brute_force(risk: Risk) -> None:
 
 
 @pytest.mark.daily(4)
-@pytest.mark.slow
 @pytest.mark.parametrize("weights", [None, WEIGHTS])
 @pytest.mark.parametrize("risk", [Mean(), VaR(0.3), CVaR(0.3), WorstCase()])
 def test_designs_that_are_passed_over_are_not_the_best(risk: Risk, weights: object) -> None:
@@ -205,6 +204,7 @@ def test_designs_that_are_passed_over_are_not_the_best(risk: Risk, weights: obje
     assert 0 < int((best == 4).sum()) < best.numel()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("risk", [Mean(), VaR(0.3), CVaR(0.3), WorstCase()])
 def test_gradients_are_finite_differences(risk: Risk) -> None:
     belief, _ = case(risk)
@@ -247,7 +247,7 @@ def test_the_risks_are_translation_equivariant(risk: Risk) -> None:
     assert not translation_equivariant(Unknown(risk))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_search_finds_what_a_grid_finds() -> None:
     known, _ = case(VaR(0.3))
     policy = RiskKnowledgeGradient(fantasies=6, samples=16, raw=64, starts=3, steps=30)
@@ -286,7 +286,7 @@ def test_arms_are_all_judged() -> None:
     assert torch.equal(chosen.environment, z[best % 5])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_it_is_far_better_than_random_search() -> None:
     """Ten measurements of 21 designs and 3 environments, five fixed seeds, no noise."""
     z, designs = np.linspace(0.0, 1.0, 3), np.linspace(0.0, 1.0, 21)[:, None]
@@ -339,7 +339,7 @@ SPACES = {
 @pytest.mark.long
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=[] if name == "levels" else pytest.mark.slow) for name in SPACES],
+    SPACES,
 )
 def test_it_asks_what_the_space_allows(name: str) -> None:
     joint = SPACES[name]

@@ -9,6 +9,7 @@ from surefoot_experiments.benchmarks.statements import NOISE, _is_false, _number
 VALUES = 10.0 + 0.1 * np.arange(20)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NOISE)
 def test_noise_has_mean_0_variance_1_and_its_median(name: str) -> None:
     random = np.random.default_rng(0)

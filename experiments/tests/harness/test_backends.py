@@ -44,7 +44,7 @@ def test_a_cluster_gives_the_same_numbers():
         assert results(backend=f"dask://{address}") == results()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_no_scheduler_is_said_in_words(monkeypatch):
     pytest.importorskip("distributed")
     monkeypatch.setattr(backends, "_TIMEOUT", "0.5s")

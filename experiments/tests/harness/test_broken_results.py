@@ -54,8 +54,7 @@ def without_trial_0(path: Path) -> None:
     table[table["trial"] != 0].to_parquet(path, index=False)
 
 
-@pytest.mark.daily(4)
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("trials", [TRIALS, TRIALS + 1])
 @pytest.mark.parametrize(
     ("name", "spoil", "message"),
@@ -81,7 +80,6 @@ def test_it_is_neither_taken_over_nor_grown(result, name, spoil, message, trials
 
 
 @pytest.mark.daily(4)
-@pytest.mark.slow
 @pytest.mark.parametrize("resume", [True, False])
 @pytest.mark.parametrize(
     ("how", "message"),
@@ -103,7 +101,6 @@ def test_a_manifest_that_lacks_something_is_named(result, how, message, resume):
     assert str(caught.value).startswith(f"{result / 'manifest.json'}: ")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("text", ["", "{", "[]", "7", "\xff"])
 def test_a_manifest_that_is_none_is_named(result, text):
     (result / "manifest.json").write_text(text, encoding="latin-1")
@@ -111,7 +108,7 @@ def test_a_manifest_that_is_none_is_named(result, text):
         run(EXPERIMENT, plan(result.parent))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_stored_trial_that_is_truncated_is_named_before_anything_runs(tmp_path):
     class Stopped(Exception):
         pass
@@ -131,7 +128,6 @@ def test_a_stored_trial_that_is_truncated_is_named_before_anything_runs(tmp_path
     run(EXPERIMENT, plan(tmp_path))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
@@ -156,7 +152,7 @@ def test_the_gallery_leaves_it_out_and_says_so(finished, tmp_path, spoil, messag
     assert text.count("<section") == 1
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_result_that_another_process_writes_is_refused_until_it_ends(tmp_path):
     lock = tmp_path / ".trials" / f"{EXPERIMENT.name}.lock"
     with locked(lock, "taken"):  # another open file, as in another process
@@ -173,7 +169,7 @@ def hold(lock: Path, held: Event) -> None:
         time.sleep(600)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_lock_of_a_killed_process_is_released(tmp_path):
     lock = tmp_path / ".trials" / f"{EXPERIMENT.name}.lock"
     processes = multiprocessing.get_context("fork")  # which needs no imports
@@ -192,7 +188,7 @@ def test_the_lock_of_a_killed_process_is_released(tmp_path):
     assert not lock.parent.exists()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("stage", ["before", "after"])
 def test_a_swap_of_folders_that_was_killed_is_completed(finished, tmp_path, stage):
     """`stage`: whether the new result was in its place already."""

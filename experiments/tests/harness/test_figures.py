@@ -16,13 +16,13 @@ def drawn(rounds: list[int], values: list[float]):
     return curves({"numbers": pd.DataFrame(rows)}, MEAN_REGRET)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("rounds", "values", "marker"),
     [
         ([1], [0.5], "o"),
-        pytest.param([1, 2], [0.5, float("nan")], "o", marks=pytest.mark.slow),
-        pytest.param([1, 2], [0.5, 0.4], "None", marks=pytest.mark.slow),
+        pytest.param([1, 2], [0.5, float("nan")], "o"),
+        pytest.param([1, 2], [0.5, 0.4], "None"),
     ],
 )
 def test_a_line_of_one_point_is_a_dot(tmp_path, rounds, values, marker):
@@ -31,6 +31,7 @@ def test_a_line_of_one_point_is_a_dot(tmp_path, rounds, values, marker):
     assert [line.get_marker() for line in figure.axes[0].lines] == [marker]
 
 
+@pytest.mark.long
 def test_one_legend_tells_all_rows_of_all_panels_apart():
     panels = {
         "3a": [

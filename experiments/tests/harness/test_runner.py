@@ -72,7 +72,7 @@ def stop_after(count: int):
     return notify
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_result_holds_figure_numbers_manifest_and_page(tmp_path):
     seen = []
     outcome = run(EXPERIMENT, plan(tmp_path), notify=lambda *progress: seen.append(progress))
@@ -122,14 +122,14 @@ def test_the_same_seed_gives_the_same_numbers_and_the_same_picture(finished, tmp
     assert not numbers(finished).equals(numbers(tmp_path / "other"))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_trial_does_not_depend_on_how_many_there_are(finished, tmp_path):
     run(EXPERIMENT, plan(tmp_path, trials=1))
     many = numbers(finished)
     assert many[many["trial"] == 0].reset_index(drop=True).equals(numbers(tmp_path))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_run_that_was_stopped_goes_on_from_its_finished_trials(finished, tmp_path):
     out = tmp_path
     with pytest.raises(Stopped):
@@ -176,7 +176,6 @@ def test_a_result_of_few_trials_grows_into_one_of_more(finished, tmp_path):
     assert everything(out) == before
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [

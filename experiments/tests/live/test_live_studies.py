@@ -125,7 +125,7 @@ def test_the_page_has_a_row_for_each_study(tmp_path):
     assert "aided: better than the defaults in 1 of 1 runs; the change" in page
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_busy_time_that_is_cut_short_is_written_down(tmp_path):
     """Otherwise the measurements that it disturbed would count as quiet ones."""
     log = tmp_path / "neighbour.jsonl"

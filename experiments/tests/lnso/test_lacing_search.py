@@ -36,7 +36,7 @@ def second(z):
     return z[:, 1]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("mode", "expected"),
     [
@@ -84,7 +84,7 @@ def wavy_upper(z):
     return wavy(z) + 0.4 + 0.8 * (z[:, 0] - 0.3).square()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_on_narrow_strips_it_is_as_good_as_a_grid():
     axis = torch.linspace(0, 1, 401, dtype=torch.float64)
     grid = torch.cartesian_prod(axis, axis)
@@ -103,7 +103,7 @@ def test_on_narrow_strips_it_is_as_good_as_a_grid():
         assert float(density(found.point.unsqueeze(0))) >= best - 0.1
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("unit", [2.0**-30, 2.0**30])
 def test_units_make_no_difference(unit):
     """Of the bounds, of the environment, and of the density."""
@@ -123,7 +123,7 @@ def test_units_make_no_difference(unit):
     assert (scaled.point / unit).tolist() == pytest.approx(plain.point.tolist(), abs=1e-6)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_unif_picks_evenly_from_all_lacing_values():
     """Points in the left half of the rectangle, from 600 searches: within 6 standard deviations.
 
@@ -149,7 +149,6 @@ def test_it_finds_what_no_start_has(lacing):
     assert float(found.point[1]) >= 0.99
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("lacing", ["prob", "unif"])
 def test_where_nothing_laces_it_gives_the_least_violation(lacing):
     """lower is at least 1 (at z = (0.25, 0.75)), 0.5 above its VaR; upper is everywhere enough."""

@@ -82,6 +82,7 @@ def test_it_ends_where_var_is_largest(target, var, dimension):
     assert float((values - exact).abs().max()) <= 0.25
 
 
+@pytest.mark.long
 def test_units_of_box_and_target_make_no_difference():
     """In powers of two, which round nothing: the very same path."""
     lower, upper = cube(2)
@@ -101,7 +102,7 @@ def test_units_of_box_and_target_make_no_difference():
     assert torch.equal(scaled[1], height * plain[1])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_balls_move_only_where_they_are_left():
     """The first start is at the maximum; the second has seven radii to go, and goes."""
     lower, upper = cube(1)
@@ -132,7 +133,6 @@ def test_a_single_ball_bounds_the_way():
     assert float((ends - starts).norm(dim=-1).max()) <= settings.radius + step
 
 
-@pytest.mark.slow
 def test_the_same_seeds_give_the_same_ends_and_touch_no_global_state():
     lower, upper = cube(1)
     before, threads = torch.get_rng_state(), torch.get_num_threads()

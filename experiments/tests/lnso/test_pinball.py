@@ -49,7 +49,6 @@ def test_its_minimiser_is_the_quantile(level):
 
 
 @pytest.mark.daily(5)
-@pytest.mark.slow
 @pytest.mark.parametrize("level", [0.01, 0.1, 0.5, 0.95])
 @pytest.mark.parametrize("name", LAWS)
 def test_it_reaches_the_exact_quantile(name, level):

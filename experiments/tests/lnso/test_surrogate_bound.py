@@ -31,7 +31,7 @@ def play(optimizer: sf.Optimizer, rounds: int) -> list[list[float]]:
     return asked
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("lacing", ["prob", "unif"])
 def test_it_asks_within_the_space_and_the_same_again_also_when_loaded(lacing, tmp_path: Path):
     run = optimizer(lacing)

@@ -70,7 +70,6 @@ def test_a_trial_has_the_same_numbers_each_time_and_others_than_the_next(name):
     assert played(name, 1)[NUMBERS] != first[NUMBERS]
 
 
-@pytest.mark.slow
 def test_regrets_do_not_depend_on_the_clock():
     run = find("bkb-time").run
     assert run(trial_of("bkb-time"))[NUMBERS] == run(trial_of("bkb-time"))[NUMBERS]
@@ -109,7 +108,6 @@ def test_an_unknown_name_is_answered_with_the_nearest(name, hint):
         find(name)
 
 
-@pytest.mark.slow
 def test_starvation_is_seen_where_nothing_was_measured():
     experiment = find("bkb-1")
     rows = experiment.run(Trial(0, 63, 0))

@@ -128,7 +128,6 @@ class TestPublishedSettings:
         assert dimensions["dictionary"] == 60
         assert dimensions["rank"] < 20
 
-    @pytest.mark.slow
     def test_the_sensors_have_512_features(self):
         data = sensors.load(None)
         trial = Trial(0, 12_000, 0, data)

@@ -25,7 +25,6 @@ from surefoot_experiments.papers.risk_settings import (
 SYNTHETIC = [f"value-at-risk-{number}{letter}" for number in "34" for letter in "abcd"]
 
 
-@pytest.mark.slow
 def test_beta_counts_rounds_from_the_first_chosen_query():
     problem = find("value-at-risk-3c").run.keywords["task"].problem(Trial(0, 1, 0))
     rows = v_ucb_rows(problem.initial, continuous=False)

@@ -109,11 +109,8 @@ class TestFunctions:
 
 
 class TestMoments:
-    @pytest.mark.daily(5)
-    @pytest.mark.slow
-    @pytest.mark.parametrize(
-        "order", [1.0, 2.0, *(pytest.param(order, marks=pytest.mark.slow) for order in (1.2, 1.9))]
-    )
+    @pytest.mark.long
+    @pytest.mark.parametrize("order", [1.0, 2.0, 1.2, 1.9])
     @pytest.mark.parametrize("label", SYMMETRIC)
     def test_noise_has_the_absolute_moment_it_says(self, label: str, order: float) -> None:
         noise, law = SYMMETRIC[label]
@@ -157,7 +154,6 @@ class TestMoments:
         if order == 2.0:
             assert max(actual) == pytest.approx(bound, rel=1e-4)
 
-    @pytest.mark.slow
     @pytest.mark.parametrize("order", [1.0, 1.5, 2.0])
     def test_the_bound_of_spikes_holds(self, order: float) -> None:
         noise = problems.Spikes(0.05, 50.0, 0.5)

@@ -150,7 +150,7 @@ def test_bad_noise_is_refused(make, match):
         make()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_largest_value_is_no_less_than_any_found_otherwise(problem):
     values = problem.value(spread(problem)).abs()
     assert float(values.max()) <= problem.largest <= 1.3 * float(values.max())

@@ -27,8 +27,7 @@ BEST = {
 }
 
 
-@pytest.mark.daily(4)
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_no_point_within_the_limits_is_better_than_the_best(name):
     problem = PROBLEMS[name]

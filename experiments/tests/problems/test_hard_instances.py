@@ -18,7 +18,7 @@ def values(family: HardFamily) -> torch.Tensor:  # (M, A)
     return torch.stack([function.values for function in family.functions])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @cases
 def test_every_arm_is_good_for_one_function_at_most(alpha: float, nu: float) -> None:
     family = hard_family(500, alpha=alpha, nu=nu)
@@ -31,10 +31,9 @@ def test_every_arm_is_good_for_one_function_at_most(alpha: float, nu: float) -> 
     assert float(f.abs().max()) <= 2 * family.gap * (1 + 1e-12)
 
 
-@pytest.mark.daily(4)
-@pytest.mark.slow
+@pytest.mark.long
 @cases
-@pytest.mark.parametrize("moment", [0.5, pytest.param(3.0, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("moment", [0.5, 3.0])
 def test_moments_and_norms_are_within_their_bounds(alpha: float, nu: float, moment: float) -> None:
     family = hard_family(300, alpha=alpha, nu=nu, moment=moment, norm_bound=2.0)
     size = family.law.size
@@ -87,7 +86,7 @@ def test_no_rule_has_less_regret_than_the_bound(alpha: float) -> None:
     assert 0.0 < family.lower_bound < regret.mean() * T
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_bound_grows_with_the_rate_of_the_theorem() -> None:
     horizons = np.array([10**k for k in range(3, 9)])
     for alpha in (0.25, 0.5, 1.0):

@@ -115,7 +115,6 @@ def test_goldstein_price_is_the_logarithm_of_the_usual_formula():
     np.testing.assert_allclose(raw(problem, [[0.5, 0.25]]), np.log(3.0), rtol=1e-10)
 
 
-@pytest.mark.slow
 def test_the_best_value_at_risk_of_branin_is_the_published_one():
     """0.7324786071 in the code of Nguyen et al., who scale Branin as Picheny et al. 2013 do."""
     problem = problems.branin_11()
@@ -163,7 +162,7 @@ def test_nothing_on_a_fine_grid_beats_the_optimum(name, continuous):
     assert float(problem.regret(problem.best.unsqueeze(0))) == pytest.approx(0.0, abs=1e-12)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_nothing_on_fine_grids_beats_the_optimum_in_two_dimensions():
     problem = problems.hartmann_21()
     for low, high in ((torch.zeros(2), torch.ones(2)), (problem.best - 0.01, problem.best + 0.01)):
@@ -204,7 +203,7 @@ def test_first_points_repeat_and_are_of_the_space(name, continuous):
         assert all(problem.joint.environment.index(value) is not None for value in z)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_an_optimiser_plays_a_problem():
     problem = problems.branin_11()
     x, z = problem.first_points(rng())
@@ -269,7 +268,6 @@ def test_the_portfolio_function_follows_the_recorded_returns(returns, data):
     assert (returns.risk, returns.initial) == (sf.VaR(0.2), 20)
 
 
-@pytest.mark.slow
 def test_the_portfolio_matches_the_published_optimum(returns):
     """The authors' code has a largest risk of 21.21 at (0, 1, 0.0848), over 25 z in the middle."""
     axis = torch.linspace(0.25, 0.75, 5, dtype=torch.float64)
@@ -324,7 +322,8 @@ def test_other_files_are_refused(tmp_path):
         problems.portfolio(short)
 
 
-@pytest.mark.parametrize("continuous", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.long
+@pytest.mark.parametrize("continuous", [False, True])
 def test_a_bound_on_the_moments_holds_for_designs_and_environments(continuous):
     problem = problems.branin_11(continuous=continuous)
     z, _ = problem.environments

@@ -54,7 +54,7 @@ def test_the_same_push_ends_at_the_same_place():
     assert tuple(course.disc[-1].tolist()) == push(-3.3, 1.7, 21.3)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_small_changes_of_the_start_change_little():
     starts = np.linspace(2.0, 5.0, 301)
     places = np.array([push(-start, -0.5 * start, 22.0) for start in starts])
@@ -114,7 +114,7 @@ def test_the_objective_is_minus_the_distance_to_the_goal():
     assert values.tolist() == expected
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("goal", [(3.0, 4.0), (-5.0, 5.0), (0.5, -0.2)])
 def test_a_goal_can_be_reached(goal):
     away = math.hypot(*goal)

@@ -19,7 +19,6 @@ def drawn(distribution, random: np.random.Generator):
 
 
 @pytest.mark.daily(4)
-@pytest.mark.slow
 @pytest.mark.parametrize(("half", "name"), CASES)
 def test_no_configuration_is_better_than_the_best_value(half, name):
     known, random = FUNCTIONS[half][name](), np.random.default_rng(0)

@@ -27,7 +27,6 @@ def recorded(tmp_path, monkeypatch):
     trade_off.cache_clear()
 
 
-@pytest.mark.slow
 def test_more_memory_is_faster(recorded):
     system = trade_off("tpcc-azure")
     small, large = (system(np.array([share, 0.5, 0.5, 0.5, 0.5, 1.0])) for share in (0.1, 0.9))

@@ -28,7 +28,7 @@ def records(folder):
     return sorted(folder.rglob("*.json"))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_finished_runs_are_kept_and_only_missing_ones_run(tmp_path):
     tables = board.run(SMALL, tmp_path)
     assert len(tables[RUNS]) == 4
@@ -44,7 +44,7 @@ def test_finished_runs_are_kept_and_only_missing_ones_run(tmp_path):
     assert again[same[0]][same[1]].equals(tables[same[0]][same[1]])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_runs_in_other_results_are_not_made_again(tmp_path, monkeypatch):
     first, second, known = (tmp_path / name for name in ("first", "second", "known/some"))
     selection = replace(SMALL, rivals=["optuna-tpe"], seeds=1)
@@ -115,7 +115,6 @@ def test_a_wrong_selection_is_refused(tmp_path, change, message):
         board.run(Selection(**settings), tmp_path)
 
 
-@pytest.mark.slow
 def test_a_suite_has_its_own_numbers_of_measurements_unless_others_are_given():
     def numbers(suite, *evaluations):
         tasks = Selection(suite, "", ["random"], 1, evaluations, dimensions=[2]).tasks()
@@ -127,7 +126,6 @@ def test_a_suite_has_its_own_numbers_of_measurements_unless_others_are_given():
 
 
 @pytest.mark.daily(4)
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -65,7 +65,6 @@ def served(tmp_path_factory):
     one.stop()
 
 
-@pytest.mark.slow
 def test_a_rival_answers_and_what_it_prints_is_no_reply(served):
     served.start(TASK, 0, {}, SOON)
     reply = served.ask(SOON)
@@ -97,7 +96,7 @@ def test_a_run_that_fails_ends_alone(served, trouble, message):
     served.end(SOON)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_rival_that_hangs_is_stopped_and_started_again(served):
     served.start(TASK, 0, {"trouble": "hang", "at": 1}, SOON)
     with pytest.raises(ProcessFailed, match=r"no answer within 0\.2 s"):
@@ -107,7 +106,6 @@ def test_a_rival_that_hangs_is_stopped_and_started_again(served):
     served.end(SOON)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("trouble", "message"), [("error", "no more points"), ("empty", "parameters [], not ['x0']")]
 )
@@ -125,7 +123,6 @@ def test_a_failed_run_keeps_its_last_recommendation(served, monkeypatch, trouble
     ]
 
 
-@pytest.mark.slow
 def test_a_rival_without_its_packages_is_refused_with_the_reason():
     one = RivalProcess(Path(sys.executable), "no_such_rival")
     with pytest.raises(ProcessUnavailable, match="no_such_rival"):
@@ -204,7 +201,6 @@ def test_every_rival_has_a_module():
     assert all((folder / f"{one.module}.py").is_file() for one in RIVALS.values())
 
 
-@pytest.mark.slow
 def test_rivals_see_the_same_noise(served, monkeypatch):
     seen: list[float] = []
 

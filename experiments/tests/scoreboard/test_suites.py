@@ -103,7 +103,6 @@ def test_our_own_tasks_are_minimised_and_end_at_zero():
     assert worse > ackley.measure({"x0": 0.0, "x1": 0.0}, np.random.default_rng(0))
 
 
-@pytest.mark.slow
 def test_the_deepest_valley_is_the_minimum_and_others_count_as_wrong():
     tasks = multimodal.tasks()
     assert len(tasks) == 2 * 5 * 10
@@ -183,7 +182,6 @@ def made_up():
         yield cloud.fit(table, 1.0)
 
 
-@pytest.mark.slow
 def test_a_system_is_measured_and_scored_by_its_forests(made_up, monkeypatch):
     monkeypatch.setattr(cloud, "forests_of", lambda name: made_up)
     system = cloud.Simulation(cloud.System("made-up", DEVELOPMENT, 1.0))
@@ -202,7 +200,6 @@ def test_a_system_is_measured_and_scored_by_its_forests(made_up, monkeypatch):
     assert ratio == pytest.approx(math.exp(worker[0] - worker[1]))
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(cloud.folder() is None, reason=f"needs {cloud.DATA}")
 def test_the_recorded_systems_have_their_knobs():
     sizes = {task.name: task.dimension for task in cloud.tasks()}

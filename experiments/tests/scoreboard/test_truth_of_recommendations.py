@@ -62,7 +62,6 @@ def test_losses_name_the_best_rival_and_the_factor():
     assert (loss.rival, loss.factor) == ("random", pytest.approx(2.0)) or loss.rival == "other"
 
 
-@pytest.mark.slow
 def test_runs_that_a_rival_lacks_are_left_out_and_said():
     table = rows()
     table = table[~((table["rival"] == "other") & (table["trial"] == 1))]

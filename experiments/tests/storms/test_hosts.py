@@ -69,7 +69,6 @@ def test_other_storages_and_storms_are_refused(tmp_path):
         run_storm("kill", tmp_path, count=1, url="postgresql://host/name")
 
 
-@pytest.mark.slow
 def test_the_lock_of_a_server_excludes_other_copies_of_the_study_file(database, tmp_path):
     copies = []
     for name in ("here", "there"):
@@ -93,7 +92,6 @@ def test_the_lock_of_a_server_excludes_other_copies_of_the_study_file(database, 
         assert len(waits) == 1
 
 
-@pytest.mark.slow
 def test_a_small_storm_loses_and_doubles_nothing(database, tmp_path):
     search = hosts.SEARCHES["random"]._replace(rounds=20)
     folder = tmp_path / "storm"

@@ -17,7 +17,7 @@ def problems(events: list[Event]) -> list[str]:
     return [one.detail for one in events if not one.is_clean]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_malformed_study_files_are_valid_or_refused():
     outcomes = study_files.read_many(range(200))
     assert outcomes.keys() <= {"valid", "refused"}, outcomes

@@ -11,8 +11,6 @@ pytest.importorskip("botorch")
 pytest.importorskip("ax")
 EXAMPLE = Path(__file__).parents[3] / "examples" / "ax_client.py"
 
-pytestmark = pytest.mark.slow
-
 
 @cache
 def example() -> dict[str, Any]:

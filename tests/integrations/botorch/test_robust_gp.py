@@ -131,6 +131,7 @@ class TestByBotorch(BotorchTestCase):
         model = RobustGP(**RobustGP.construct_inputs(data), hyperparameters=QUICK)
         assert float(model.outlier_weights[3]) < 0.1
 
+    @pytest.mark.long
     def test_fantasies(self) -> None:
         sampler = SobolQMCNormalSampler(torch.Size([3]), seed=0)
         for m in (1, 2):
@@ -202,6 +203,7 @@ def test_batches_of_measurements_are_conditioned_each_alone() -> None:
     torch.testing.assert_close(whole.variance[2, 1], one.variance)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("model", [fitted, warped])
 def test_samples_are_differentiable_in_the_inputs(model: Any) -> None:
     at = torch.tensor([[0.2, 0.7], [0.6, 0.3]], dtype=torch.float64, requires_grad=True)
@@ -223,6 +225,7 @@ def test_known_variances_add_to_the_noise() -> None:
     assert float(own[12:].median()) < float(own[:12].median())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["", "Standardize", "warped", "two"])
 def test_further_measurements_have_the_mean_of_the_known_variances(kind: str) -> None:
     x, y = decades() if kind == "warped" else measured()
@@ -358,6 +361,7 @@ def test_outcomes_go_to_standardised_units_and_back() -> None:
     torch.testing.assert_close(model.train_targets, values[:, 0])
 
 
+@pytest.mark.long
 def test_a_list_with_a_transformed_model_has_a_list_of_posteriors() -> None:
     x, _ = decades()
     posterior = ModelListGP(fitted(), warped()).posterior(x[:3])
@@ -401,6 +405,7 @@ def test_inputs_need_no_scale() -> None:
 # Integration over the hyperparameters
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", [torch.int64, torch.int32, torch.uint8, torch.bool])
 def test_whole_numbers_are_inputs_like_others(kind: torch.dtype) -> None:
     points = torch.tensor([[0, 1], [1, 0], [1, 1], [0, 0], [1, 1]]).to(kind)
@@ -475,6 +480,7 @@ OTHER_DATA = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", OTHER_DATA)
 def test_a_state_of_other_data_has_their_hyperparameters_and_no_weights_of_theirs(
     name: str,
@@ -511,6 +517,7 @@ INPUTS = {"": lambda: None, "Normalize": lambda: Normalize(2)}
 OUTCOMES = {"": lambda: None, "Standardize": lambda: Standardize(1)}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("outcomes", OUTCOMES)
 @pytest.mark.parametrize("inputs", INPUTS)
 @pytest.mark.parametrize("door", ["load_state_dict", "in a list", "in a likelihood"])
@@ -566,6 +573,7 @@ def test_a_conditioned_model_takes_no_state() -> None:
 # Transforms that are given
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("transform", "columns"),
     [
@@ -588,6 +596,7 @@ def test_one_transform_serves_several_models(transform: Any, columns: int) -> No
         torch.testing.assert_close(model.posterior(at).mean, alone.posterior(at).mean)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shift", [0.0, 100.0])
 def test_one_transform_of_outcomes_serves_several_models(shift: float) -> None:
     x, y = measured()
@@ -724,6 +733,7 @@ CALLS: dict[str, tuple[Any, tuple[Tensor, ...]]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "changed"),
     [(name, i) for name, (_, given) in CALLS.items() for i in range(len(given))],
@@ -739,6 +749,7 @@ def test_later_changes_of_what_was_passed_change_nothing(name: str, changed: int
     assert torch.equal(found.variance, expected.variance)
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("scale", [1e-300, 1e-170, 1e-101, 1e101, 1e155, 1e300])
 def test_outcomes_whose_squares_are_no_numbers_are_refused(scale: float) -> None:
     x, y = measured()
@@ -748,6 +759,7 @@ def test_outcomes_whose_squares_are_no_numbers_are_refused(scale: float) -> None
             constructed(x, scale * y).posterior(UNIT)
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("shape", [(0,), (3, 0), (0, 2), (0, 0)])
 def test_no_points_have_an_empty_posterior(shape: tuple[int, ...]) -> None:
     points = torch.zeros(*shape, 2, dtype=torch.float64)
@@ -777,7 +789,7 @@ def test_tools_that_need_a_gpytorch_model_say_what_to_use_instead() -> None:
 # In use
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("model", [fitted, warped])
 def test_acquisition_functions_are_optimised(model: Any) -> None:
     x, _ = measured()
@@ -793,7 +805,7 @@ def test_acquisition_functions_are_optimised(model: Any) -> None:
         assert bool(value.isfinite())
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_beyond_the_size_of_the_dictionary_points_are_inducing_ones() -> None:
     own = torch.Generator().manual_seed(6)
     x = torch.rand(1100, 1, dtype=torch.float64, generator=own)
@@ -817,14 +829,14 @@ def run_with_one_line_changed(name: str) -> dict[str, Any]:
     return names
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_closed_loop_with_one_line_changed() -> None:
     names = run_with_one_line_changed("closed_loop.py")
     assert names["regret"] < 10.0
     assert float(names["model"].outlier_weights[4]) < 0.1
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_two_objectives_with_one_line_changed(monkeypatch: pytest.MonkeyPatch) -> None:
     # Otherwise it is compiled, and a process that is killed meanwhile leaves a lock to wait for.
     kernel = "botorch.acquisition.multi_objective.logei._load_attempted"
@@ -835,7 +847,7 @@ def test_two_objectives_with_one_line_changed(monkeypatch: pytest.MonkeyPatch) -
     assert all(isinstance(one, RobustGP) for one in names["models"])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_model_is_that_of_the_default_algorithm() -> None:
     x, y = measured(14)
     model = RobustGP(x, y, bounds=UNIT)
@@ -847,7 +859,7 @@ def test_the_model_is_that_of_the_default_algorithm() -> None:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("variance", [1e-6, 0.3, 40.0])
 def test_a_known_noise_adds_its_variance_under_any_transformation(variance: float) -> None:
     x, y = decades()

@@ -93,6 +93,7 @@ DOORS: dict[str, Callable[[RobustGP, float], Posterior]] = {
 }
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("kind", ["one", "two", "one, standardised", "two, standardised"])
@@ -103,12 +104,14 @@ def test_predictions_are_the_same_in_any_unit(kind: str, door: str, scale: float
         torch.testing.assert_close(one, expected[name], rtol=1e-6, atol=1e-6, msg=name)
 
 
+@pytest.mark.long
 def test_a_list_of_one_model_keeps_its_variance() -> None:
     for scale in SCALES:
         found = ModelListGP(model(scale)).posterior(POINTS).variance.sqrt() / scale
         torch.testing.assert_close(found, model(1.0).posterior(POINTS).variance.sqrt())
 
 
+@pytest.mark.long
 def test_of_float32_too() -> None:
     x, y = (part.float() for part in measured())
     close = torch.cat([POINTS, POINTS + 1e-4]).float()  # whose covariance is hard to factor
@@ -163,6 +166,7 @@ def _in_units_of(scale: float) -> ScalarizedPosteriorTransform:
     return ScalarizedPosteriorTransform(torch.tensor([1.0 / scale], dtype=torch.float64))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_acquisition_functions_choose_the_same_in_any_unit(name: str) -> None:
     def function(scale: float) -> Tensor:

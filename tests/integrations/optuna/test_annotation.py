@@ -43,6 +43,7 @@ def rows(study: optuna.Study, before: str = "") -> np.ndarray:
     return np.array([[attributes[name] for name in names] for attributes in known])
 
 
+@pytest.mark.long
 def test_trials_have_the_prediction_and_weight_of_the_model():
     study = one_objective()
     found, model = annotated(study), belief(study).objectives["value"]
@@ -120,6 +121,7 @@ def test_a_value_is_predicted_under_the_environment_of_its_trial():
     assert abs(predicted - [one.value for one in study.trials]).max() < 1.0
 
 
+@pytest.mark.long
 def test_a_branch_is_predicted_by_its_own_model():
     study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
 
@@ -133,6 +135,7 @@ def test_a_branch_is_predicted_by_its_own_model():
     assert abs(predicted - [one.value for one in study.trials]).max() < 1.0
 
 
+@pytest.mark.long
 def test_views_of_optuna_draw_the_attributes():
     found = annotated(one_objective())
 

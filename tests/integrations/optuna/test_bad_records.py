@@ -89,8 +89,7 @@ def study_with(
 @pytest.mark.parametrize(
     "where", [*(("user", one) for one in USER), *(("system", one) for one in SYSTEM)], ids=str
 )
-@pytest.mark.slow
-@pytest.mark.daily(9)
+@pytest.mark.long
 def test_a_bad_record_ends_no_study(kind: str, where: tuple[str, str]) -> None:
     for state in (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL):
         for value in STRANGE:
@@ -102,6 +101,7 @@ def test_a_bad_record_ends_no_study(kind: str, where: tuple[str, str]) -> None:
                 study.ask(LINE)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "environment",
     [None, {}, {"load": 0.76}, {"load": math.nan}, {"load": "high"}, {"load": 10**400}, [0.5]],
@@ -117,6 +117,7 @@ def test_a_value_whose_environment_is_none_is_left_out(kind: str, environment: A
         study.ask(LINE)
 
 
+@pytest.mark.long
 def test_the_front_is_of_the_other_trials() -> None:
     study = study_with("two objectives", TrialState.COMPLETE, {"surefoot:sems": {"x": -1.0}}, {})
     assert len(belief(study).front()) == 1

@@ -31,7 +31,7 @@ SPACE = space_of(
 ENCODING = SPACE.encoding
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_points_and_configurations_correspond():
     box = ENCODING.box
     for point in box.sample(256, torch.Generator().manual_seed(0)):
@@ -133,6 +133,7 @@ def test_a_special_value_on_the_scale_of_a_float_is_apart_from_it(special: float
     assert sampler.belief(study).recommend().params["c"] != special
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("condition", ["x == 0.3", "x > 0.6", "x <= 0.3", "x in [0.3, 0.7]"])
 def test_conditions_on_a_float_with_a_step_are_those_of_its_decoded_values(condition: str):
     space = space_of(

@@ -48,7 +48,7 @@ def comparisons(draw: st.DrawFn) -> tuple[str, str, str, list]:
     return f"{name} in [{', '.join(map(_written, values))}]", name, "in", values
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @given(st.lists(comparisons(), min_size=1, max_size=3), st.data())
 def test_a_condition_holds_as_it_is_written(parts, data):
     condition = Condition.parse(" and ".join(text for text, *_ in parts))
@@ -65,6 +65,7 @@ def test_a_condition_holds_as_it_is_written(parts, data):
     assert not condition.holds({})
 
 
+@pytest.mark.long
 @given(st.text(max_size=30))
 def test_any_text_is_a_condition_or_refused(text):
     try:
@@ -167,7 +168,7 @@ def test_a_condition_that_seldom_holds_is_kept(when):
     assert conditions_of(space_of(SCALES, when=when, special={"size": [-1]})) == when
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @given(st.data())
 def test_a_condition_is_refused_where_no_value_fulfils_it(data):
     step = data.draw(st.sampled_from([1, 2, 0.5, 0.1]))

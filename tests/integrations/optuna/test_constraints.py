@@ -56,11 +56,11 @@ def below_the_limit() -> optuna.Study:
 DECLARED = {"later": sf.Constraint(maximum=0.3)}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("values", [None, 0.0], ids=["alone", "beside one that is measured"])
 class TestUnmeasured:
     """A declared constraint of which no trial has a value yet."""
 
+    @pytest.mark.daily(1)
     def test_of_it_nothing_is_known(self, values: float | None) -> None:
         study = of_measured(dict.fromkeys(np.linspace(0.0, 1.0, 8), values), outcomes=DECLARED)
         belief = study.sampler.belief(study)
@@ -77,7 +77,6 @@ class TestUnmeasured:
         assert len(study.trials) == 7
 
 
-@pytest.mark.slow
 class TestSearch:
     @pytest.mark.long
     def test_one_limit(self, below_the_limit: optuna.Study) -> None:
@@ -107,7 +106,7 @@ class TestSearch:
         assert sum(before) >= 8  # of 16
         assert sum(ours) <= 0.6 * sum(before)
 
-    @pytest.mark.daily(1)
+    @pytest.mark.long
     @pytest.mark.parametrize("observed", [False, True])
     def test_an_initial_design_under_an_environment(self, observed: bool) -> None:
         def objective(trial: Trial) -> float:
@@ -154,6 +153,7 @@ class TestSearch:
         assert (best["x"] - best["y"]) ** 2 <= 0.09
         assert 2.0 * best["x"] + best["y"] >= 1.6  # of 1.65
 
+    @pytest.mark.long
     def test_without_constraints_nothing_changes(self) -> None:
         study = run(lambda trial: trial.suggest_float("x", 0.0, 1.0), 10)
         best = study.sampler.belief(study).recommend()
@@ -185,7 +185,7 @@ class TestSearch:
 
 
 class TestRecommendation:
-    @pytest.mark.slow
+    @pytest.mark.long
     def test_of_nothing_feasible_warns(self) -> None:
         study = of_measured({x: 0.2 + x for x in np.linspace(0.0, 1.0, 8)})
         with pytest.warns(UserWarning, match="constraints hold with a probability"):
@@ -193,7 +193,7 @@ class TestRecommendation:
         assert best.params["x"] == 0.0
         assert best.feasibility < 0.05
 
-    @pytest.mark.slow
+    @pytest.mark.long
     def test_missing_and_infinite_constraints(self) -> None:
         values = {x: x - 0.5 for x in np.linspace(0.0, 1.0, 11)}
         study = of_measured(values | {0.33: None, 0.15: -math.inf, 0.95: math.inf})
@@ -213,7 +213,6 @@ class TestRecommendation:
         undisturbed = below_the_limit.trials[:11]
         assert [t.params for t in looked.trials] == [t.params for t in undisturbed]
 
-    @pytest.mark.slow
     def test_constraints_of_pruned_and_failed_trials_count(self) -> None:
         study = of_measured({x: x - 0.5 for x in (0.0, 0.1, 0.2, 0.3, 0.4)})
         for x in np.linspace(0.55, 1.0, 5):
@@ -239,7 +238,7 @@ class TestForeign:
         assert constraints_of(trial) == {"0": math.inf, "1": -math.inf, "2": 2.0}
 
 
-@pytest.mark.slow
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("recorded", [{"P": 0.2}, {"p": math.nan}, {"p": "high"}, "x", [1]])
 def test_constraints_of_which_none_can_be_used_give_a_warning(recorded: object) -> None:
     sampler = SurefootSampler(sf.Problem(outcomes={"p": sf.Constraint(maximum=0.5)}), seed=0)

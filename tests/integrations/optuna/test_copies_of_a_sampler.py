@@ -40,6 +40,7 @@ def asked(sampler: SurefootSampler, trials: int) -> float:
     return float(study_of(sampler, trials).ask(LINE).params["x"])
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("given", [{}, {"search_space": LINE}], ids=["", "of a space"])
 @pytest.mark.parametrize("used", [False, True])
 @pytest.mark.parametrize("name", COPIES)
@@ -56,7 +57,6 @@ def test_copies_with_a_seed_are_alike(name: str) -> None:
     assert len({asked(one, 0) for one in COPIES[name](sampler)}) == 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["pickled", "of a copy"])
 def test_copies_of_a_run_without_a_seed_differ(name: str) -> None:
     sampler = SurefootSampler(search_space=LINE, initial=12)
@@ -64,6 +64,7 @@ def test_copies_of_a_run_without_a_seed_differ(name: str) -> None:
     assert len({asked(one, 6) for one in COPIES[name](sampler)}) == 3
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks")
 @pytest.mark.parametrize("used", [False, True])
 def test_forked_workers_without_a_seed_differ(used: bool) -> None:

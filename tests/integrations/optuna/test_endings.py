@@ -47,7 +47,7 @@ class TestPruned:
         assert Curve.of(trial, log=False).reports == {0: 2.0, 2: -1.0}
         assert Curve.of(trial, log=True).reports == {0: np.log(2.0)}
 
-    @pytest.mark.slow
+    @pytest.mark.long
     def test_no_configuration_is_asked_again_because_it_left_no_value(self) -> None:
         rng = np.random.default_rng(0)
 
@@ -84,7 +84,6 @@ class TestInterrupted:
         assert study.trials[0].user_attrs == {INTERRUPTED: True}
         assert [is_ignored_failure(trial) for trial in study.trials] == [True, False]
 
-    @pytest.mark.slow
     def test_a_trial_that_the_storage_ended_does_not_count(self, tmp_path: Path) -> None:
         storage = RDBStorage(f"sqlite:///{tmp_path}/a.db", heartbeat_interval=60)
         study = optuna.create_study(storage=storage, sampler=SurefootSampler(seed=0))
@@ -112,7 +111,6 @@ class TestSameSeed:
             chosen.add(study.ask(SPACE).params["x"])
         assert len(chosen) == 5
 
-    @pytest.mark.slow
     def test_a_pickled_sampler_knows_its_study_by_more_than_the_name(self) -> None:
         study = optuna.create_study(study_name="same", sampler=SurefootSampler(seed=0))
         study.optimize(lambda trial: 100.0 + trial.suggest_float("x", 0, 1), 4)
@@ -149,6 +147,7 @@ def small_study(trials: list[tuple[int, str, float]]) -> optuna.Study:
 EVERY = [(k, mode, (k - 2.0) ** 2 + (mode == "a")) for k in (1, 2, 3) for mode in "ab"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("repeated", "message"),
     [(0.0, "repeats one and tells nothing new"), (0.1, "repeats one, for a")],
@@ -165,6 +164,7 @@ def test_without_noise_no_configuration_is_repeated_while_others_are_left() -> N
     assert study.ask(SMALL).params == {"k": 3, "mode": "a"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("high", "notes"), [(1.0, 0), (0.0, 1)])
 def test_a_small_space_is_not_all_where_trials_have_further_parameters(high, notes) -> None:
     study, x = optuna.create_study(sampler=SurefootSampler(seed=0)), FloatDistribution(0.0, high)

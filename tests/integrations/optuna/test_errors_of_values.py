@@ -25,7 +25,7 @@ def study_with(sems: list, direction: str = "minimize") -> optuna.Study:
     return study
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("direction", ["minimize", "maximize"])
 def test_the_model_has_the_errors_of_the_trials(direction):
     sems = [0.01] * 8 + [1.5] + [None] * 3
@@ -35,7 +35,6 @@ def test_the_model_has_the_errors_of_the_trials(direction):
     assert history.sems.tolist() == [sem or 0.0 for sem in sems]
 
 
-@pytest.mark.slow
 def test_an_inaccurate_value_is_no_outlier_and_draws_no_recommendation():
     study = study_with([0.01] * 8 + [1.5] + [0.01] * 3)
     belief = study.sampler.belief(study)
@@ -43,8 +42,7 @@ def test_an_inaccurate_value_is_no_outlier_and_draws_no_recommendation():
     assert abs(belief.recommend().params["x"] - 0.4) < 0.1
 
 
-@pytest.mark.daily(2)
-@pytest.mark.slow
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("sem", [-0.5, float("nan"), "0.5", True])
 def test_a_wrong_error_is_left_out_with_a_warning(sem):
     study = study_with([None] * 5 + [sem])

@@ -43,7 +43,7 @@ def test_the_mean_is_above_the_median_where_noise_is_above(direction: str) -> No
         assert one.lower < one.value < one.upper
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_estimand_of_the_sampler_is_that_of_its_belief() -> None:
     belief = belief_of(waiting, estimand="mean")
     assert belief.estimand == belief.recommend().estimand == "mean"
@@ -57,7 +57,7 @@ def test_the_estimand_of_the_sampler_is_that_of_its_belief() -> None:
         SurefootSampler(sf.Problem(estimand="mode"))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_mean_of_logarithms_is_in_the_units_of_the_values() -> None:
     """The mean of log-normal noise is exp(sigma^2 / 2) times its median."""
     belief = belief_of(lambda x, g: np.exp(1.0 + x + 0.5 * g.standard_normal()), 200, log=True)
@@ -92,7 +92,6 @@ def test_differences_of_transformed_values_are_those_of_the_means() -> None:
     assert gains == pytest.approx(np.median(belief.largest_gains(other)), abs=0.1)
 
 
-@pytest.mark.slow
 def test_risks_over_an_environment_are_those_of_the_means() -> None:
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     environment = StudyEnvironment(["load"], sf.FiniteEnvironment([0.0, 1.0, 2.0]))
@@ -122,7 +121,6 @@ def test_risks_over_an_environment_are_those_of_the_means() -> None:
     assert (high[1] - high[0]) > (low[1] - low[0])
 
 
-@pytest.mark.slow
 def test_every_branch_of_a_conditional_space_has_the_estimand() -> None:
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     generator = np.random.default_rng(1)

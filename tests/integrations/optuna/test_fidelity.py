@@ -55,7 +55,7 @@ def test_what_does_not_go_together_is_refused(more: dict[str, Any], message: str
         sampler_of(**{"search_space": LINE, "fidelity": LEVELS, **more})
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_levels_are_chosen_and_recorded() -> None:
     study = optuna.create_study(sampler=sampler(initial=4, log=True))
     levels = []
@@ -97,7 +97,7 @@ def test_without_a_fidelity_a_pruned_trial_has_one_predicted_value() -> None:
     assert plain.belief(study).values.tolist() == [4.0, 5.0]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_pruned_trials_are_worth_what_short_runs_are() -> None:
     xs = [(0.618 * i) % 1.0 for i in range(16)]
     rows = [(x, {5: 3.0 + (x - 0.3) ** 2}, None, None) for x in xs]

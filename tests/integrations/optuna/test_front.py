@@ -71,6 +71,7 @@ def front(spiked: optuna.Study) -> Front:
     return belief(spiked).front()
 
 
+@pytest.mark.long
 def test_lucky_outliers_are_no_members_and_unlucky_ones_are(
     spiked: optuna.Study, front: Front
 ) -> None:
@@ -158,7 +159,6 @@ def test_the_same_seed_draws_the_same(spiked: optuna.Study, front: Front) -> Non
     assert [one.trials for one in other] == [one.trials for one in front]
 
 
-@pytest.mark.slow
 def test_one_objective_has_the_front_of_its_best_configuration() -> None:
     study = optuna.create_study(sampler=RandomSampler(seed=0))
     study.optimize(lambda trial: (trial.suggest_float("x", 0, 1) - 0.4) ** 2, n_trials=12)
@@ -173,7 +173,6 @@ def test_one_objective_has_the_front_of_its_best_configuration() -> None:
     assert found.recommend(given={"x": 0.3}).params == {"x": 0.3}
 
 
-@pytest.mark.slow
 def test_objectives_without_names_have_those_of_the_data_frame() -> None:
     study = optuna.create_study(directions=["minimize"] * 3, sampler=RandomSampler(seed=0))
     study.optimize(lambda t: ((x := t.suggest_float("x", 0, 1)), 1 - x, x * x), n_trials=6)
@@ -184,7 +183,7 @@ def test_objectives_without_names_have_those_of_the_data_frame() -> None:
     assert rest.values["values_0"] < 0.9
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_failed_pruned_and_running_trials_are_no_members() -> None:
     study = noisy({}, 12)
     rows = [(0.5, TrialState.FAIL), (0.45, TrialState.PRUNED), (0.55, TrialState.RUNNING)]
@@ -196,7 +195,7 @@ def test_failed_pruned_and_running_trials_are_no_members() -> None:
     assert 13 not in found.objectives["cost"].trials
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_trials_of_the_same_configuration_are_one_point() -> None:
     space = {"kind": CategoricalDistribution(["a", "b", "c"])}
     values = {"a": (1.0, 1.0), "b": (2.0, 2.0), "c": (3.0, 1.5)}
@@ -224,7 +223,6 @@ def measured_with(limit: float) -> optuna.Study:
     return study
 
 
-@pytest.mark.slow
 def test_constraints_are_obeyed() -> None:
     front = belief(measured_with(0.5)).front()
     assert 0.35 < max(one.params["x"] for one in front) <= 0.5
@@ -235,7 +233,6 @@ def test_constraints_are_obeyed() -> None:
     assert front[0].params["x"] < 0.1
 
 
-@pytest.mark.slow
 def test_rules_of_the_search_space_are_obeyed() -> None:
     sampler = SurefootSampler(search_space=space_of(LINE, require=["x <= 0.6"]))
     front = belief(noisy({}, 12), sampler).front()
@@ -253,7 +250,7 @@ def branching(trial: Trial) -> tuple[float, float]:
     return curve(trial.suggest_float("x", 0.0, 1.0))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("declared", [False, True])
 def test_conditional_parameters(declared: bool) -> None:
     study = study_of([])
@@ -308,7 +305,6 @@ def test_bad_studies_and_samplers_are_refused() -> None:
         SurefootSampler().of_objective(study, 2)
 
 
-@pytest.mark.slow
 def test_a_belief_of_each_objective(spiked: optuna.Study) -> None:
     found = belief(spiked)
     assert isinstance(found, MultiObjectiveBelief)
@@ -321,7 +317,7 @@ def test_a_belief_of_each_objective(spiked: optuna.Study) -> None:
         found.recommend()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
 def test_the_example_leaves_outliers_out() -> None:
     names = runpy.run_path(str(EXAMPLE))
@@ -332,6 +328,7 @@ def test_the_example_leaves_outliers_out() -> None:
     assert names["point"].values["latency"] < 20.0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("named", [False, True])
 def test_each_objective_has_its_own_standard_errors(named: bool) -> None:
     study = optuna.create_study(directions=["minimize"] * 2)
@@ -351,6 +348,7 @@ def test_each_objective_has_its_own_standard_errors(named: bool) -> None:
         assert one.belief.outcome.observations.sems.tolist() == [error] * 12
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("recorded", [[1.0], {"values_1": -1.0}, {"values_1": "x"}])
 def test_standard_errors_that_are_none_are_said(recorded) -> None:
     study = optuna.create_study(directions=["minimize"] * 2)

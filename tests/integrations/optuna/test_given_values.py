@@ -44,8 +44,7 @@ def study_of(given: BaseDistribution, values: list, **settings) -> optuna.Study:
     return study
 
 
-@pytest.mark.daily(4)
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("given", "values"), KINDS)
 @pytest.mark.parametrize("how", ["enqueued", "waiting", "fixed"])
 def test_what_is_given_is_a_condition_on_the_choice(given, values, how):
@@ -115,8 +114,7 @@ def test_a_given_value_with_rules_and_conditions():
         study.ask()
 
 
-@pytest.mark.daily(1)
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("wider", [FloatDistribution(0.0, 2.0), FloatDistribution(0.5, 2.0)])
 def test_a_range_that_was_changed_is_searched(wider):
     study = optuna.create_study(sampler=SurefootSampler(seed=0))
@@ -129,6 +127,7 @@ def test_a_range_that_was_changed_is_searched(wider):
     assert best == pytest.approx(1.4, abs=0.02)
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize(
     ("first", "now", "best"),
     [
@@ -239,7 +238,6 @@ def test_parameters_of_another_kind_are_not_in_common():
     assert not NO_TRIALS.after(trials).space.parameters
 
 
-@pytest.mark.slow
 def test_a_value_out_of_range_is_not_left_out_silently():
     study = optuna.create_study(sampler=SurefootSampler(seed=0))
     study.optimize(lambda trial: trial.suggest_float("x", 0, 1), 2)

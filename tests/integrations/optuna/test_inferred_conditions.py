@@ -97,7 +97,6 @@ def test_trials_that_ended_early_explain_nothing():
     assert conditions_of(NO_TRIALS.after([*trials, failed]).space) == {"c": "model == 'svm'"}
 
 
-@pytest.mark.slow
 def test_a_condition_that_turns_out_to_be_narrower_leaves_no_trial_out():
     """All distributions are known before: only the condition is another one."""
     sampler = SurefootSampler(seed=0, initial=3)

@@ -34,7 +34,6 @@ class TestConditionalSpaces:
         assert conditional(FixedTrial(best.params)) <= 0.05
         assert best.lower <= best.value <= best.upper
 
-    @pytest.mark.slow
     def test_a_constant_parameter_is_part_of_it(self) -> None:
         study = optuna.create_study(sampler=SurefootSampler(seed=0))
         study.optimize(
@@ -60,7 +59,7 @@ class TestConditionalSpaces:
 
 
 class TestStudiesOfOthers:
-    @pytest.mark.slow
+    @pytest.mark.long
     def test_a_loaded_study_needs_no_sampler(self, tmp_path) -> None:
         storage = f"sqlite:///{tmp_path}/study.db"
         study = optuna.create_study(study_name="s", storage=storage)
@@ -71,7 +70,7 @@ class TestStudiesOfOthers:
         assert best.params["x"] == pytest.approx(0.3, abs=0.1)
         assert [trial.system_attrs for trial in loaded.trials] == before
 
-    @pytest.mark.slow
+    @pytest.mark.long
     def test_one_sampler_looks_at_several(self, tmp_path) -> None:
         storage, sampler = f"sqlite:///{tmp_path}/study.db", SurefootSampler(seed=0)
         for name in ("x", "y"):
@@ -117,7 +116,7 @@ def test_a_model_stays_as_it_is_when_the_study_goes_on() -> None:
     assert (belief.largest_gains(before.params) == gains).all()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_trial_that_was_looked_at_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     encoded: list[object] = []
     encode = Encoding.encode
@@ -130,7 +129,7 @@ def test_a_trial_that_was_looked_at_is_not_read_again(monkeypatch: pytest.Monkey
     assert len(encoded) <= 2 * 9 + 4
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_belief_stays_as_it_is_when_another_is_formed_without_a_trial_in_between() -> None:
     study = optuna.create_study(sampler=SurefootSampler(seed=0, initial=4))
     study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), 5)
@@ -145,6 +144,7 @@ def test_a_belief_stays_as_it_is_when_another_is_formed_without_a_trial_in_betwe
     np.testing.assert_array_equal(belief.largest_gains({"x": 0.5}), before[1])
 
 
+@pytest.mark.long
 def test_a_belief_of_given_trials_knows_no_others() -> None:
     study = optuna.create_study(sampler=RandomSampler(seed=0))
     study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), 5)
@@ -160,7 +160,7 @@ def test_wrong_search_spaces(wrong: object) -> None:
         SurefootSampler(search_space=wrong)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_interval_of_a_difference_integrates_over_the_hyperparameters() -> None:
     """It is that of functions drawn from the integrated posterior, and microscale variation."""
     study, noise = optuna.create_study(sampler=SurefootSampler(seed=0)), np.random.default_rng(0)
@@ -179,7 +179,7 @@ def test_the_interval_of_a_difference_integrates_over_the_hyperparameters() -> N
     assert length > 1.3 * 2 * 1.96 * known**0.5
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("direction", ["minimize", "maximize"])
 def test_writing_into_values_and_weights_changes_no_run(direction: str) -> None:
     study = optuna.create_study(direction=direction, sampler=SurefootSampler(seed=0, initial=4))

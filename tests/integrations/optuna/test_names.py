@@ -10,6 +10,7 @@ from surefoot.integrations.optuna import SurefootSampler, belief
 NAMES = ["", " ", "a.b", "1", "x'", 'x"', "a\n", "ü", "{}"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("declared", [False, True])
 @pytest.mark.parametrize("name", NAMES)
 def test_a_parameter_may_have_any_name(name: str, declared: bool) -> None:

@@ -32,6 +32,7 @@ def belief_of(
     return belief if further is None else belief.of_objective("cost")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 @pytest.mark.parametrize("direction", ["minimize", "maximize"])
 @pytest.mark.parametrize("is_further", [False, True])
@@ -49,6 +50,7 @@ def test_values_of_both_signs_leave_intervals_as_they_are():
     assert (lower < 0.0).any()
 
 
+@pytest.mark.long
 def test_nothing_is_less_by_more_than_all_of_it():
     belief = belief_of(STEP, "maximize")
     level = belief.predict([{"x": 1.0}])[0][0]
@@ -57,6 +59,7 @@ def test_nothing_is_less_by_more_than_all_of_it():
         assert -level <= lower <= middle <= upper
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("direction", ["minimize", "maximize"])
 @pytest.mark.parametrize("is_further", [False, True])
 def test_nothing_is_minus_zero(direction, is_further):
@@ -66,6 +69,7 @@ def test_nothing_is_minus_zero(direction, is_further):
     assert not any(np.signbit(ends))
 
 
+@pytest.mark.long
 def test_an_interval_that_contradicts_the_sign_stays():
     belief = belief_of({x: 10.0 * x + 0.5 for x in np.linspace(0.3, 1.0, 12)}, "minimize")
     middle, lower, upper = (float(end[0]) for end in belief.predict([{"x": 0.0}]))

@@ -38,7 +38,6 @@ def beside_the_next(values: list) -> list[tuple]:
     return list(zip(values, values[1:] + values[:1], strict=True))
 
 
-@pytest.mark.slow
 class TestSurefootSampler(
     BasicSamplerTestCase, RelativeSamplerTestCase, MultiObjectiveSamplerTestCase
 ):
@@ -61,7 +60,7 @@ class TestSurefootSampler(
     def sampler(self) -> Callable[[], BaseSampler]:
         return lambda: SurefootSampler(seed=0)
 
-    @pytest.mark.daily(2)
+    @pytest.mark.long
     @pytest.mark.parametrize(("x_distribution", "y_distribution"), beside_the_next(NUMERICAL))
     def test_sample_relative_numerical(
         self,

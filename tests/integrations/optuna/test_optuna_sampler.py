@@ -64,35 +64,32 @@ def on_bowl() -> optuna.Study:
 
 
 class TestRuns:
-    @pytest.mark.slow
     def test_the_same_seed_gives_the_same_run(self, on_bowl: optuna.Study) -> None:
         assert params(run(bowl, 12)) == params(on_bowl)
 
-    @pytest.mark.slow
     def test_another_seed_gives_another_run(self) -> None:
         assert params(run(line, 3, seed=0)) != params(run(line, 3, seed=1))
 
-    @pytest.mark.slow
     def test_a_pickled_sampler_goes_on_with_the_same_run(self, on_bowl: optuna.Study) -> None:
         study = run(bowl, 9)
         study.sampler = pickle.loads(pickle.dumps(study.sampler))
         study.optimize(bowl, 3)
         assert params(study) == params(on_bowl)
 
-    @pytest.mark.slow
+    @pytest.mark.long
     def test_a_pickled_sampler_before_the_first_trial(self, on_line: optuna.Study) -> None:
         sampler = pickle.loads(pickle.dumps(SurefootSampler(seed=0)))
         study = optuna.create_study(sampler=sampler)
         study.optimize(line, 6)
         assert params(study) == params(on_line)[:6]
 
-    @pytest.mark.slow
+    @pytest.mark.long
     def test_maximising_the_negative_is_the_same_run(self, on_line: optuna.Study) -> None:
         up = run(lambda trial: -line(trial), 10, direction="maximize")
         for left, right in zip(on_line.trials, up.trials, strict=False):
             assert left.params["x"] == pytest.approx(right.params["x"], abs=1e-6)
 
-    @pytest.mark.slow
+    @pytest.mark.long
     def test_values_are_of_their_distributions(self) -> None:
         def objective(trial: Trial) -> float:
             step = trial.suggest_float("step", 0.5, 2.0, step=0.25)
@@ -119,7 +116,6 @@ class TestRuns:
         study = run(lambda trial: float(trial.suggest_int("only", 4, 4)), 4)
         assert params(study) == [{"only": 4}] * 4
 
-    @pytest.mark.slow
     def test_some_parameters_fixed_from_outside(self) -> None:
         sampler = PartialFixedSampler({"k": 7}, SurefootSampler(seed=0))
         study = optuna.create_study(sampler=sampler)
@@ -127,7 +123,7 @@ class TestRuns:
         assert {trial.params["k"] for trial in study.trials} == {7}
         assert len({trial.params["x"] for trial in study.trials}) == 10
 
-    @pytest.mark.slow
+    @pytest.mark.long
     def test_parameters_of_a_search_space_fixed_from_outside(self) -> None:
         space = {"x": FloatDistribution(0.0, 10.0), "k": IntDistribution(0, 9)}
         sampler = PartialFixedSampler({"k": 7}, SurefootSampler(seed=0, search_space=space))
@@ -136,7 +132,7 @@ class TestRuns:
         assert {trial.params["k"] for trial in study.trials} == {7}
         assert study.best_params["x"] == pytest.approx(3.0, abs=0.1)
 
-    @pytest.mark.slow
+    @pytest.mark.long
     def test_parameters_that_come_and_go(self) -> None:
         def objective(trial: Trial) -> float:
             x = trial.suggest_float("x", 0.0, 1.0)
@@ -145,7 +141,6 @@ class TestRuns:
         study = run(objective, 10)
         assert len(study.get_trials(states=[TrialState.COMPLETE])) == 10
 
-    @pytest.mark.slow
     def test_enqueued_trials_are_learnt_from(self) -> None:
         study = optuna.create_study(sampler=SurefootSampler(seed=0))
         for x in (3.0, 1.0, 9.0):
@@ -154,7 +149,7 @@ class TestRuns:
         assert [trial.params["x"] for trial in study.trials[:3]] == [3.0, 1.0, 9.0]
         assert study.sampler.belief(study).trials == list(range(5))
 
-    @pytest.mark.slow
+    @pytest.mark.long
     def test_ask_and_tell_in_any_order(self) -> None:
         study = optuna.create_study(sampler=SurefootSampler(seed=0))
         study.optimize(line, 5)
@@ -167,7 +162,7 @@ class TestRuns:
         for number, value in zip(belief.trials, belief.values, strict=True):
             assert study.trials[number].value == pytest.approx(value)
 
-    @pytest.mark.slow
+    @pytest.mark.long
     def test_parallel_trials_are_spread_out(self, on_bowl: optuna.Study) -> None:
         study = optuna.create_study(sampler=SurefootSampler(seed=0))
         study.add_trials(on_bowl.trials)
@@ -184,7 +179,7 @@ class TestRuns:
 
 
 class TestModel:
-    @pytest.mark.slow
+    @pytest.mark.long
     def test_each_trial_is_read_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
         from surefoot.parameters.encoding import Encoding
 
@@ -198,11 +193,9 @@ class TestModel:
         # Once as it runs, empty, in its own ask; once when it has finished.
         assert len(encoded) <= 2 * 9 + 2
 
-    @pytest.mark.slow
     def test_a_new_sampler_on_an_old_study_reads_it_all(self, on_bowl: optuna.Study) -> None:
         assert SurefootSampler(seed=5).belief(on_bowl).trials == list(range(12))
 
-    @pytest.mark.slow
     def test_one_sampler_on_two_studies_of_one_name(self) -> None:
         sampler = SurefootSampler(seed=0)
         first = optuna.create_study(study_name="same", sampler=sampler)
@@ -234,7 +227,7 @@ class TestModel:
         assert belief.weights.shape == belief.values.shape == belief.outliers.shape == (28,)
         assert "Student-t" in belief.assumed
 
-    @pytest.mark.slow
+    @pytest.mark.long
     @pytest.mark.parametrize("direction", ["minimize", "maximize"])
     def test_intervals_cover_a_known_function(self, direction: str) -> None:
         sign = 1.0 if direction == "minimize" else -1.0
@@ -253,7 +246,7 @@ class TestModel:
         np.testing.assert_allclose(mean, known(at), atol=3.0)
         assert int(((lower <= known(at)) & (known(at) <= upper)).sum()) >= 9
 
-    @pytest.mark.slow
+    @pytest.mark.long
     def test_outliers_are_seen_as_such(self) -> None:
         generator = np.random.default_rng(2)
 
@@ -295,8 +288,7 @@ class TestModel:
         with pytest.raises(sf.SurefootError, match=f"none of the 3 finished trials.*{why}"):
             study.sampler.belief(study)
 
-    @pytest.mark.daily(4)
-    @pytest.mark.slow
+    @pytest.mark.daily(3)
     @pytest.mark.parametrize(
         "setting",
         [
@@ -341,7 +333,7 @@ class TestModel:
             with pytest.raises(sf.InvalidInput, match="`gain` is"):
                 belief.probability_of_gain({"x": 1.0}, gain)
 
-    @pytest.mark.slow
+    @pytest.mark.long
     def test_looking_does_not_change_the_run(self, on_line: optuna.Study) -> None:
         study = optuna.create_study(sampler=SurefootSampler(seed=0))
         for _ in range(8):
@@ -379,7 +371,7 @@ class TestFailures:
         numbers = study.sampler.belief(study).trials
         assert len(numbers) >= 6
 
-    @pytest.mark.slow
+    @pytest.mark.long
     def test_trials_that_say_nothing_are_passed_over(self, on_line: optuna.Study) -> None:
         study = run(line, 8)
         for mark in (INTERRUPTED, BLAMELESS):
@@ -416,7 +408,7 @@ class TestFailures:
             SurefootSampler(**wrong)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_two_threads_share_a_sampler() -> None:
     study = optuna.create_study(sampler=SurefootSampler(seed=0))
     study.optimize(line, 12, n_jobs=2)
@@ -424,7 +416,7 @@ def test_two_threads_share_a_sampler() -> None:
     assert sorted(study.sampler.belief(study).trials) == list(range(12))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("offset", [0.0, 1e6, 1e9])
 def test_values_are_not_rounded_before_the_model_sees_them(offset: float) -> None:
     study = optuna.create_study()
@@ -438,7 +430,7 @@ def test_values_are_not_rounded_before_the_model_sees_them(offset: float) -> Non
     assert belief.values.tolist() == [trial.value for trial in study.trials]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_finite_values_of_any_size_are_measurements() -> None:
     def steep(trial: Trial) -> float:
         x = trial.suggest_float("x", 0.0, 1.0)
@@ -449,8 +441,7 @@ def test_finite_values_of_any_size_are_measurements() -> None:
     assert study.sampler.belief(study).recommend().params["x"] < 0.8
 
 
-@pytest.mark.daily(1)
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(3))
 def test_the_chance_of_a_gain_needs_no_noise(seed: int) -> None:
     draw = np.random.default_rng(seed)
@@ -476,7 +467,6 @@ def test_the_last_value_of_a_grid_may_have_a_rounding_error(
     assert study.best_params == {"x": high}
 
 
-@pytest.mark.slow
 def test_values_of_a_grid_are_the_same_but_for_rounding() -> None:
     study = optuna.create_study()
     for x in (0.6, 0.6000000000000001, 0.1):  # Optuna's samplers propose the second
@@ -486,7 +476,7 @@ def test_values_of_a_grid_are_the_same_but_for_rounding() -> None:
     assert mean[0] == mean[1]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("low", "high", "best"), [(1.0, 256.0, 3.0), (1e-6, 1e-3, 8e-6), (0.1, 7.0, 0.1 + 0.2)]
 )
@@ -515,7 +505,7 @@ def test_a_study_whose_trials_have_nothing_in_common_is_said_to_be_sampled_at_ra
         study.optimize(lambda trial: trial.suggest_float("x", 0.0, 10.0), n_trials=3)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_study_that_is_loaded_again_goes_on(tmp_path):
     """With the sampler that it had, which knows it by what it has read of it."""
     space = {"x": FloatDistribution(0.0, 1.0), "y": FloatDistribution(0.0, 1.0)}
@@ -534,6 +524,7 @@ def test_a_study_that_is_loaded_again_goes_on(tmp_path):
     np.testing.assert_allclose(*found, atol=1e-9)
 
 
+@pytest.mark.long
 def test_another_study_of_the_same_name_is_another(tmp_path):
     space = {"x": FloatDistribution(0.0, 1.0)}
     sampler, values = SurefootSampler(seed=3, search_space=space), []

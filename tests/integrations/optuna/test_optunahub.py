@@ -19,7 +19,6 @@ def test_the_layout_is_that_of_the_registry() -> None:
     assert (HOME / "LICENSE").read_text() == (PACKAGE.parents[1] / "LICENSE").read_text()
 
 
-@pytest.mark.slow
 def test_the_local_module_runs() -> None:
     optuna = pytest.importorskip("optuna")
     optunahub = pytest.importorskip("optunahub", minversion="0.2")  # not the folder of that name

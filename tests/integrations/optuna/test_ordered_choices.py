@@ -17,7 +17,6 @@ from surefoot.tune.definition.study_file import StudyFile, StudyFileError
 SIZES = [512, 1024, 4096, 16384, 65536]
 
 
-@pytest.mark.slow
 @settings(max_examples=50, deadline=None)
 @given(
     st.lists(
@@ -59,7 +58,6 @@ def test_a_condition_compares_the_numbers():
         assert torch.equal(encoding.rounded(encoding.rounded(point)), encoding.rounded(point))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("ordered", "low", "high"), [([], 3.0, 6.0), (["n"], 6.8, 7.2)])
 def test_what_is_known_of_neighbours_is_known_of_a_choice(ordered, low, high):
     """Of a line, the choice between measured ones is between them, or like the mean of all."""

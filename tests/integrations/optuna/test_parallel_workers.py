@@ -14,8 +14,6 @@ from surefoot.integrations.optuna import StudyEnvironment
 from surefoot.integrations.optuna import sampler as sampler_module
 from surefoot.integrations.optuna.reservation import RESERVATION
 
-pytestmark = pytest.mark.slow
-
 LINE = {"x": FloatDistribution(0.0, 1.0)}
 SMALL = {"k": IntDistribution(0, 1), "mode": CategoricalDistribution(["a", "b"])}
 
@@ -74,6 +72,7 @@ def test_workers_that_choose_at_once_part(space: dict, monkeypatch: pytest.Monke
     assert workers.ask(0) != others[0]
 
 
+@pytest.mark.long
 def test_a_reservation_is_pending_and_a_moved_one_moves() -> None:
     workers = Workers(LINE, 2, 9)
     chosen = [workers.ask(0)["x"], workers.ask(1)["x"]]
@@ -84,6 +83,7 @@ def test_a_reservation_is_pending_and_a_moved_one_moves() -> None:
     assert pending(workers, 1) == pytest.approx(sorted(chosen))
 
 
+@pytest.mark.long
 def test_a_value_counts_for_its_own_trial_and_no_other_one_there() -> None:
     workers = Workers(LINE, 2, 9)
     x = workers.ask(0)["x"]

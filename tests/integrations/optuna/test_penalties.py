@@ -51,6 +51,7 @@ def test_no_penalty(values: list[float], places: list[float] | None) -> None:
     assert math.isnan(penalty_of(trials_of(values, places), -1.0))
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("penalty", [10.0, 1e30])
 def test_penalties_count_as_failed(penalty: float) -> None:
     def studied(last: bool) -> optuna.Study:

@@ -53,6 +53,7 @@ def test_it_is_no_better_than_those_that_showed_better(shown: float, sign: float
     assert found.value == pytest.approx(-sign * 0.15)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", SPACES)
 def test_what_was_pruned_is_not_tried_again(name: str) -> None:
     space = SPACES[name]
@@ -73,6 +74,7 @@ def test_what_was_pruned_is_not_tried_again(name: str) -> None:
             study.tell(trial, loss)
 
 
+@pytest.mark.long
 def test_nor_where_another_trial_has_a_parameter_that_the_model_lacks() -> None:
     space, other = {"x": IntDistribution(0, 9)}, {"z": FloatDistribution(0.0, 1.0)}
     study = optuna.create_study(sampler=SurefootSampler(seed=0, initial=2))

@@ -42,6 +42,7 @@ def failures(study: Any) -> list[float]:
     return [float(one.point) for one in told.failures.all]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("system", [{}, {"surefoot:watched": True}], ids=["", "with a heartbeat"])
 @pytest.mark.parametrize("name", REPORTS)
 @pytest.mark.parametrize("objectives", [1, 2, 3])

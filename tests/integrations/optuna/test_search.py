@@ -76,6 +76,7 @@ def test_a_method_of_the_users_own_chooses_and_predicts():
     assert sampler._tracker.optimizer.width == 7.0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("more", [{}, {"guess": {"x": 0.2}}], ids=["alone", "with a guess"])
 def test_repeats_are_around_the_policy_that_is_there_without_them(more):
     policies = []

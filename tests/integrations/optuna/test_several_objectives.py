@@ -70,7 +70,7 @@ def test_an_end_of_a_flat_front_is_left(seed: int) -> None:
     assert max(ends) > 0.5
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_directions_are_those_of_the_study() -> None:
     searched = study_of()
     searched.optimize(measured, 9)

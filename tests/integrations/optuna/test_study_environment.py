@@ -94,16 +94,14 @@ def belief():
 
 
 class TestTrials:
-    @pytest.mark.daily(1)
-    @pytest.mark.slow
+    @pytest.mark.long
     def test_the_setting_is_a_parameter_and_the_environment_is_recorded(self, undisturbed) -> None:
         among, trials = undisturbed
         for params, environment in trials:
             assert set(params) == {"x"}
             assert environment["load"] in LOADS.tolist() or among is UNIFORM
 
-    @pytest.mark.daily(1)
-    @pytest.mark.slow
+    @pytest.mark.long
     def test_a_pickled_sampler_goes_on_with_the_same_run(self, undisturbed) -> None:
         environment, trials = undisturbed
         study = study_of(environment)
@@ -112,7 +110,7 @@ class TestTrials:
         study.optimize(chosen, 1)
         assert rows(study) == trials
 
-    @pytest.mark.slow
+    @pytest.mark.long
     def test_asking_again_gives_the_same_and_records_it_at_once(self) -> None:
         study = study_of(UNIFORM)
         study.optimize(chosen, 9)
@@ -140,7 +138,6 @@ class TestTrials:
         # Of upper tail 0.1 at x = 0.9: the worst load is the least one, 0.
         assert environment["load"] <= 0.25
 
-    @pytest.mark.slow
     def test_before_anything_is_known_of_the_search_space(self) -> None:
         sampler = SurefootSampler(sf.Problem(environment=FINITE, risk=sf.Mean()), seed=0)
         study = optuna.create_study(sampler=sampler)
@@ -177,7 +174,7 @@ class TestObserved:
         study.optimize(observed, trials)
         return study
 
-    @pytest.mark.slow
+    @pytest.mark.long
     def test_the_world_draws_it_and_running_and_failed_trials_need_none(self) -> None:
         study = self.study(10)
         belief = study.sampler.belief(study)
@@ -207,7 +204,7 @@ class TestObserved:
 
 
 class TestBelief:
-    @pytest.mark.slow
+    @pytest.mark.long
     @pytest.mark.parametrize(
         ("direction", "risk"),
         [
@@ -272,7 +269,6 @@ class TestBelief:
         wanted = np.quantile(over.mean, 0.9)
         assert float(belief.predict([{"x": 0.3}])[0][0]) == pytest.approx(wanted, abs=0.02)
 
-    @pytest.mark.slow
     def test_looking_does_not_change_what_was_believed(self) -> None:
         belief = (study := filled()).sampler.belief(study)
         before = belief.predict([{"x": 0.3}])
@@ -284,7 +280,6 @@ class TestBelief:
         assert [len(part) for part in belief.predict([])] == [0, 0, 0]
         assert [len(part) for part in belief.predict([], [])] == [0, 0, 0]
 
-    @pytest.mark.slow
     def test_what_cannot_be_asked(self, belief) -> None:
         with pytest.raises(sf.InvalidInput, match="1 environments came with 2 configurations"):
             belief.predict([{"x": 0.1}, {"x": 0.2}], [{"load": 0.5}])

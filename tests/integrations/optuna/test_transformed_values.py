@@ -7,7 +7,7 @@ import pytest
 from surefoot.integrations.optuna import SurefootSampler
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("direction", ["minimize", "maximize"])
 def test_residuals_have_the_scale_of_the_noise(direction: str) -> None:
     optuna.logging.set_verbosity(optuna.logging.WARNING)

@@ -47,7 +47,7 @@ def test_by_default_times_are_not():
     assert known.times.isnan().all()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     "given", [{WORKER: ""}, {WORKER: [1]}, {TIME: "noon"}, {TIME: float("nan")}]
 )
@@ -59,7 +59,6 @@ def test_wrong_conditions_are_left_out_with_a_warning(given):
     assert known.times[3].isnan()
 
 
-@pytest.mark.slow
 def test_a_drift_and_workers_are_predicted_apart():
     """Values of the second half are larger by 1, those of a worker by 0.6."""
     noise = 0.03 * np.random.default_rng(1).standard_normal(40)
@@ -80,7 +79,6 @@ def test_a_drift_and_workers_are_predicted_apart():
     assert np.std(spread) < 0.1
 
 
-@pytest.mark.slow
 def test_without_support_there_is_nothing_to_say():
     noise = 0.03 * np.random.default_rng(1).standard_normal(24)
     study = study_with([{WORKER: "a"}] * 24, noise.tolist(), effects=["worker", "drift"])

@@ -26,8 +26,7 @@ def measured(unit: float, direction: str) -> list[list[float]]:
     return [*tried, [*best.params.values(), best.value / unit, best.feasibility]]
 
 
-@pytest.mark.daily(1)
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("direction", ["minimize", "maximize"])
 def test_another_unit_gives_the_same_trials(direction: str) -> None:
     known = measured(1.0, direction)

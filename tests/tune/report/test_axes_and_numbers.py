@@ -15,7 +15,6 @@ from surefoot.tune.report.plotting import AxisRange
 finite = st.floats(-1e12, 1e12)
 
 
-@pytest.mark.slow
 @given(st.lists(finite), st.lists(finite))
 def test_an_axis_has_length_and_holds_what_must_be_shown(values, shown):
     axis = AxisRange.of(values, shown)

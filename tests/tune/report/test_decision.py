@@ -87,6 +87,7 @@ def compared(
                 record.add(pair, label, one, {})
 
 
+@pytest.mark.long
 def test_without_a_comparison_all_is_predicted_and_measuring_it_is_advised(tmp_path: Path) -> None:
     report = collect(open_study(study(tmp_path)).state())
     value, memory = report.decision.rows
@@ -102,6 +103,7 @@ def test_without_a_comparison_all_is_predicted_and_measuring_it_is_advised(tmp_p
     assert "<code>surefoot compare" in page(report)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("b", "memory", "pairs", "advised", "apart"),
     [
@@ -129,6 +131,7 @@ def test_what_was_measured_comes_before_what_is_predicted(
     assert text.count("Contradiction:") == len(said)
 
 
+@pytest.mark.long
 def test_where_nothing_is_feasible_the_advice_is_against_it(tmp_path: Path) -> None:
     report = collect(open_study(study(tmp_path, most=40.0)).state())
     assert report.decision.advice.startswith("Do not use it: no configuration is known")
@@ -138,12 +141,14 @@ def test_where_nothing_is_feasible_the_advice_is_against_it(tmp_path: Path) -> N
     assert "| nearest |" in summary(report)
 
 
+@pytest.mark.long
 def test_without_defaults_it_is_compared_with_the_first(tmp_path: Path) -> None:
     report = collect(open_study(study(tmp_path, default="")).state())
     assert (report.decision.other, report.decision.advice) == ("first measured", "")
     assert abs(report.decision.rows[0].other.interval.mean - 22.7) < 0.5  # x = 0
 
 
+@pytest.mark.long
 def test_a_damaged_file_of_comparisons_is_said(tmp_path: Path) -> None:
     path = study(tmp_path)
     path.with_name("hill.compare.jsonl").write_text("no line of a comparison\n")
@@ -152,6 +157,7 @@ def test_a_damaged_file_of_comparisons_is_said(tmp_path: Path) -> None:
     assert "line 1 is not one of a comparison" in page(report)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [1, 2, 6, 7, 30])
 def test_the_interval_of_a_median_covers_it(number: int) -> None:
     """At least 95 % of the samples, or the whole range where no interval has that."""
@@ -166,6 +172,7 @@ def test_the_interval_of_a_median_covers_it(number: int) -> None:
     assert inside / 2000 > least - 0.03
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize(("pairs", "few"), [(6, True), (7, False)])
 def test_too_few_pairs_have_a_range_and_no_confidence(
     tmp_path: Path, pairs: int, few: bool
@@ -181,6 +188,7 @@ def test_too_few_pairs_have_a_range_and_no_confidence(
     assert bool(report.decision.rows[0].contradictions) is not few
 
 
+@pytest.mark.long
 def test_each_limit_is_drawn_and_what_is_beyond_it_is_open(tmp_path: Path) -> None:
     report = collect(open_study(study(tmp_path)).state())
     figure = limited(report, "memory")
@@ -197,6 +205,7 @@ def test_each_limit_is_drawn_and_what_is_beyond_it_is_open(tmp_path: Path) -> No
     assert '<div class="slices" data-limit="memory">' in text
 
 
+@pytest.mark.long
 def test_a_limit_is_predicted_along_the_parameters_that_move_it(tmp_path: Path) -> None:
     state = open_study(study(tmp_path)).state()
     report = collect(state)
@@ -209,6 +218,7 @@ def test_a_limit_is_predicted_along_the_parameters_that_move_it(tmp_path: Path) 
     assert figure.layout.yaxis.range == limited(report, "memory").layout.yaxis.range
 
 
+@pytest.mark.long
 def test_pairs_of_runs_are_joined_beside_their_medians(tmp_path: Path) -> None:
     path = study(tmp_path)
     compared(path, 30.8, 20.4, 64.0, 9)
@@ -227,6 +237,7 @@ def test_pairs_of_runs_are_joined_beside_their_medians(tmp_path: Path) -> None:
     assert "in 9 pairs of runs; the recommendation has the smaller number in 9." in text
 
 
+@pytest.mark.long
 def test_a_pair_of_which_a_run_failed_is_not_drawn(tmp_path: Path) -> None:
     path = study(tmp_path)
     compared(path, 30.8, 20.4, 59.0, 6, failing=5)
@@ -243,6 +254,7 @@ speed = {{ direction = "maximize" }}
 """
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize(
     ("speed", "pairs", "head", "standing"),
     [
@@ -293,7 +305,6 @@ OF_MANY_RUNS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("old", "new", "functional"), OF_MANY_RUNS.values(), ids=OF_MANY_RUNS)
 def test_medians_of_runs_are_no_measurement_of_a_mean_or_risk(
     tmp_path: Path, old: str, new: str, functional: str
@@ -325,6 +336,7 @@ def test_medians_of_runs_are_no_measurement_of_a_mean_or_risk(
     assert "median of B" not in verdict
 
 
+@pytest.mark.long
 def test_where_values_are_told_no_command_is_advised_that_needs_one(tmp_path: Path) -> None:
     path = study(tmp_path)
     state = open_study(path).state()

@@ -77,7 +77,7 @@ def test_the_risk_and_its_interval_are_marked():
     assert "value at risk 0.25: 10" in figure["layout"]["annotations"][0]["text"]
 
 
-@pytest.mark.slow
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("measure", ["mean", "worst-case", "cvar"])
 def test_other_risks(measure):
     level = 0.3 if measure == "cvar" else None
@@ -101,7 +101,6 @@ def test_several_variables_are_shown_in_the_order_of_what_they_do(direction, mea
     assert list(worst["y"]) == means[:1] * 2
 
 
-@pytest.mark.slow
 def test_each_variable_has_its_own_figure():
     data = report_of(TRIALS, environment=TWO)
     drawn = figures(page(data))
@@ -119,7 +118,7 @@ def test_a_weight_of_zero_is_no_worst_case():
     assert list(bars(over_one_variable(report_of(TRIALS), view))[1]["x"]) == [2.0]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_page_says_what_the_number_is():
     data = report_of(TRIALS, environment=FEW)
     text = page(data)
@@ -131,7 +130,7 @@ def test_the_page_says_what_the_number_is():
     assert "<h2>Environment</h2>" not in page(report_of())
 
 
-@pytest.mark.slow
+@pytest.mark.daily(1)
 @pytest.mark.parametrize(
     ("measure", "kind"), [("fidelity", "fidelity"), ("var", "environment")], ids=str
 )
@@ -151,7 +150,7 @@ def test_no_two_columns_of_the_trials_have_one_name(measure, kind):
         assert {"seconds", f"seconds ({kind})", "weight (parameter)", state} <= {*titles}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("names", [(EVIL,), (EVIL, "heat")])
 def test_every_text_is_escaped(names):
     points = tuple((float(n),) * len(names) for n in range(3))

@@ -24,6 +24,7 @@ def figures(number: int) -> dict[str, go.Figure]:
     return {name: limited(report, name) for name in limits}
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("number", [1, 2, 3, 4, 7])
 def test_each_of_several_figures_keeps_its_axis_its_limit_and_its_name(number: int) -> None:
     drawn = figures(number)
@@ -38,6 +39,7 @@ def test_each_of_several_figures_keeps_its_axis_its_limit_and_its_name(number: i
         assert axis.range == one.layout.yaxis.range
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [1, 4])
 def test_an_html_file_needs_no_network_and_changes_no_figure(tmp_path: Path, number: int) -> None:
     figure = tiled(figures(number))
@@ -56,6 +58,7 @@ def test_a_picture_without_its_package_says_what_to_install(tmp_path, monkeypatc
         check_figure_file(tmp_path / f"x{ending}")
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("ending", PICTURES)
 def test_a_picture_without_chrome_says_so_and_leaves_no_file(tmp_path, monkeypatch, ending) -> None:
     def without(*_: object, **__: object) -> bytes:
@@ -68,7 +71,6 @@ def test_a_picture_without_chrome_says_so_and_leaves_no_file(tmp_path, monkeypat
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(find_spec("kaleido") is None, reason="needs surefoot[plot]")
 def test_a_picture_is_one(tmp_path: Path) -> None:
     try:

@@ -54,6 +54,7 @@ FIGURES = {
 }
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("name", FIGURES)
 def test_open_is_infeasible_and_orange_an_outlier(name: str) -> None:
     draw, outlier = FIGURES[name]

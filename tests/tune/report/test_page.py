@@ -50,10 +50,9 @@ CASES = {
 }
 
 
-QUICK = ("ordinary", "spike and failure", "one trial")
 cases = pytest.mark.parametrize(
     "case",
-    [pytest.param(case, marks=[] if case in QUICK else [pytest.mark.slow]) for case in CASES],
+    CASES,
 )
 
 
@@ -72,7 +71,7 @@ class Counted(tuple):
         return super().__iter__()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_trials_are_gone_through_as_often_whatever_their_number(monkeypatch):
     found = []
     for number in (4, 64):
@@ -82,8 +81,7 @@ def test_the_trials_are_gone_through_as_often_whatever_their_number(monkeypatch)
     assert 0 < found[0] == found[1]
 
 
-@pytest.mark.daily(3)
-@pytest.mark.slow
+@pytest.mark.long
 @cases
 def test_page_is_complete_and_needs_no_network(case):
     data, text = CASES[case], page_of(case)
@@ -103,6 +101,7 @@ def test_page_is_complete_and_needs_no_network(case):
     assert trials.count("<tr") == 1 + len(data.trials)
 
 
+@pytest.mark.long
 def test_every_text_of_the_study_is_escaped():
     evil = Parameter(EVIL, choices=(EVIL, "</script>"))
     params = {EVIL: EVIL}
@@ -130,6 +129,7 @@ def test_every_text_of_the_study_is_escaped():
         assert "<script>" not in json.dumps(figure)
 
 
+@pytest.mark.long
 def test_code_in_sentences_is_marked_up_and_escaped():
     lines = (f"run `surefoot {EVIL}` again, for 5 % of `",)
     text = page(
@@ -167,6 +167,7 @@ def test_the_parameter_that_matters_most_comes_first():
     assert text.index('data-parameter="cache_mb"') < text.index('data-parameter="sync"')
 
 
+@pytest.mark.long
 @cases
 def test_a_screen_reader_finds_landmarks_and_the_content_of_every_figure(case):
     tags = Reader(page_of(case)).tags
@@ -182,14 +183,14 @@ def test_a_screen_reader_finds_landmarks_and_the_content_of_every_figure(case):
             assert attributes["tabindex"] == "0"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_what_was_measured_is_beside_the_trial_however_many_parameters_there_are():
     text = page(report_of(parameters=tuple(Parameter(f"p{n}") for n in range(8))))
     heads = re.findall(r'<th scope="col"[^>]*><button type="button">(.+?)</button>', text)
     assert heads[:6] == ["trial", "measured", "predicted", "weight", "state", "p0"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_diamond_outside_the_band_is_mentioned():
     held = Checkpoint(3, Interval(12.0, 5.0, 19.0), Interval(10.0, 9.0, 11.0))
     missed = Checkpoint(6, Interval(12.0, 11.0, 13.0), Interval(10.0, 9.0, 11.0))
@@ -203,6 +204,7 @@ def test_a_diamond_outside_the_band_is_mentioned():
     )
 
 
+@pytest.mark.long
 def test_a_far_end_of_one_slice_does_not_squash_the_others():
     values = tuple(float(n) for n in range(1, 49))
     flat = tuple(Interval(10.0 + 0.01 * n, 9.0, 11.5) for n in range(48))

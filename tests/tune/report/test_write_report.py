@@ -67,12 +67,7 @@ NOISE = np.random.default_rng(0).standard_normal(30)
 @pytest.mark.parametrize(
     ("parameters", "values"),
     [
-        pytest.param(
-            SPEED + MODE,
-            [*NOISE, 1e6, None, None, -3.0],
-            id="spike and failures",
-            marks=pytest.mark.slow,
-        ),
+        pytest.param(SPEED + MODE, [*NOISE, 1e6, None, None, -3.0], id="spike and failures"),
         pytest.param(SPEED + MODE, [4.0], id="one trial"),
         pytest.param(STEPS + MODE, [None, 4.0, 5.0], id="failure first"),
         pytest.param(SPEED + MODE, [4.0] * 6, id="constant"),
@@ -94,6 +89,7 @@ def test_a_report_is_written(tmp_path, parameters, values):
     assert written == {"report.html", "rig.db", "rig.toml"}
 
 
+@pytest.mark.long
 def test_its_head_is_written_as_markdown(tmp_path):
     odd = "mode = { type = 'categorical', choices = ['a|b', '<b>|'] }\n"
     path = study(tmp_path, SPEED + odd, list(NOISE[:9]))
@@ -108,7 +104,6 @@ def test_its_head_is_written_as_markdown(tmp_path):
     assert "<b>" not in mode
 
 
-@pytest.mark.slow
 def test_nothing_is_written_without_a_measurement(tmp_path):
     path = study(tmp_path, SPEED + MODE, [None])
     with pytest.raises(NotReady):
@@ -125,7 +120,7 @@ def test_an_output_that_cannot_be_is_refused_before_any_work(tmp_path):
         write_report(tmp_path / "none.toml", "/dev/null")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["rig.db", "rig.toml", "bench.py"])
 def test_no_other_file_is_replaced_by_a_report(tmp_path, name):
     path = study(tmp_path, SPEED + MODE, [4.0])
@@ -175,6 +170,7 @@ def refused(name: str) -> None:
     raise AssertionError(f"JSON has no {name}")
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("values", [[4.0], [None, 4.0, 5.0], [*NOISE[:12], 1e6]])
 def test_as_json_it_has_what_recommend_prints_and_the_trials(tmp_path, values):
     path = study(tmp_path, SPEED + MODE, values)
