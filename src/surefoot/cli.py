@@ -236,7 +236,6 @@ def recommend(
         from surefoot.tune.comparison.named_settings import given_values
         from surefoot.tune.study.best_by_given import best_by_given, by_given_lines
         from surefoot.tune.study.front_text import preferences
-        from surefoot.tune.study.trial_attributes import study_units
 
         opened, texts = open_study(study), given_texts(given)
         if opened.study_file.scheme.given and not texts:
@@ -244,14 +243,13 @@ def recommend(
             each = [recommendation_as_dict(one) for one in found]
             answer(as_json, each, by_given_lines(state, found))
             return
-        measured = study_units(opened.state().attributes) if prefer else {}
-        limits = preferences(opened.study_file, prefer or [], measured)
+        limits = preferences(opened.state().study_file, prefer) if prefer else {}
         summary = summarise(opened, given_values(opened.study_file, texts), limits)
         if as_json:
             typer.echo(json.dumps(summary.as_dict()))
             return
         best = summary.state.recommendation  # or why there is none
-        _say("\n".join(summary.lines(measured_verdict(opened.study_file, best.params))))
+        _say("\n".join(summary.lines(measured_verdict(summary.state.study_file, best.params))))
         typer.echo(f"From {summary.trials} trials, {summary.failed} of them failed.")
 
 

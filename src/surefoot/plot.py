@@ -127,8 +127,7 @@ class StudyFigures:
 
         Parameters that only some configurations have are left out.
         """
-        measured = self.state.measured
-        shared = set.intersection(*({*one.params} for one in measured))
+        shared = set.intersection(*({*one.params} for one in self.state.measured))
         return plot_parallel_coordinate(self.state.opened.study, params=sorted(shared))
 
     def surface(self, x: str, y: str) -> go.Figure:

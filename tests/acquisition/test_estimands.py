@@ -11,8 +11,9 @@ import surefoot as sf
 from surefoot._internal import numbers
 from surefoot.beliefs import estimands
 from surefoot.beliefs.estimands import LOCATION, Mean, Median, Residuals, Scales
-from surefoot.regression.transforms import REVERSED, Affine, Chain, Log, Warp
+from surefoot.regression.transforms import Affine, Chain, Log, Warp
 
+REVERSED = Affine(scale=-1.0)
 WARP = Warp(anchor=3.0, knee=0.7)
 UNITS = {
     "rewards": Scales(),

@@ -80,9 +80,7 @@ def test_units_that_are_not_known_are_said(write, before):
     path = write(RENAMED)
     import_study(path, path.with_name("old.db"), note=said.append)
     assumed = "wait in ms" if units else "wait in ms, cache in MB"
-    assert said == [
-        f"old.db records no unit of these parameters, whose values are taken to be {assumed}"
-    ]
+    assert said == [f"old.db has no unit of these numbers, which are taken as they are: {assumed}"]
 
 
 def test_a_study_without_a_unit_has_that_of_what_it_takes_over(write):

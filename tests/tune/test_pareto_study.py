@@ -304,13 +304,13 @@ def test_a_preference_chooses_from_the_front(measured: OpenedStudy) -> None:
     ],
 )
 def test_a_unit_of_a_preference_is_that_of_its_objective(write, text, recorded, expected):
-    study_file = StudyFile.load(write())
+    study_file = StudyFile.load(write()).measured_in(recorded)
     if isinstance(expected, float):
-        (found,) = preferences(study_file, [text], recorded).values()
+        (found,) = preferences(study_file, [text]).values()
         assert found == expected
         return
     with pytest.raises(InvalidInput, match=re.escape(expected)) as refused:
-        preferences(study_file, [text], recorded)
+        preferences(study_file, [text])
     assert repr(text) in str(refused.value)
 
 

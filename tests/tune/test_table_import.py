@@ -378,7 +378,7 @@ def test_trials_are_stored_at_once_as_optuna_stores_each(
     )
     opened = create_study(StudyFile.load(path))
     opened.study.enqueue_trial({"share": 0.5})
-    rows = [row for row, _ in table_import._Table(opened.study_file, file).trials()]
+    rows = [row for row, _ in table_import._Table(opened.study_file, file).trials({}, {})]
     for row in rows:
         opened.study.add_trial(row)
     assert import_table(path, file) == Imported(0, 0, 4, 0)  # they are known

@@ -83,7 +83,7 @@ def test_a_constraint_without_a_measurement_is_never_satisfied(tmp_path, text):
     assert SAID in shown
     assert SAID in status_of(study).lines
     (predicted,) = open_ask_tell(study).predict([{"x": 0.5, **({"load": 0.5} if given else {})}])
-    assert SAID in predicted.line(open_study(study).study_file.units)
+    assert SAID in predicted.line
     assert predicted.as_dict["unmeasured"] == ["p99"]
     if given:
         assert SAID in surefoot("recommend", study)
@@ -131,7 +131,7 @@ class TestObjectives:
         assert said in status_of(study).lines
         (predicted,) = open_ask_tell(study).predict(["default"])
         assert isinstance(predicted, Prediction)
-        assert said in predicted.line(open_study(study).study_file.units)
+        assert said in predicted.line
         assert said in _report(study)
         with pytest.raises(InvalidInput, match=f"--prefer: {said}; leave its limit out"):
             _ = summarise(open_study(study), limits={"cost": 10.0}).recommended

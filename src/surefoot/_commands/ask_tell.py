@@ -148,10 +148,8 @@ def predict(
     with study_errors():
         from surefoot.tune.ask_tell.ask_tell import look_at_ask_tell
 
-        opened = look_at_ask_tell(study)
-        found = opened.predict(configurations, given_texts(given))
-        units = opened.study_file.units
-        answer(as_json, [one.as_dict for one in found], [one.line(units) for one in found])
+        found = look_at_ask_tell(study).predict(configurations, given_texts(given))
+        answer(as_json, [one.as_dict for one in found], [one.line for one in found])
 
 
 def serve(

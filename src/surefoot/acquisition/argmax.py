@@ -325,8 +325,7 @@ def neighbors(box: Box, anchors: Tensor, generator: torch.Generator) -> Tensor:
     """
 
     def uniform(*shape: int) -> Tensor:
-        drawn = torch.rand(*shape, dtype=torch.float64, generator=generator)
-        return drawn.to(anchors.device)
+        return torch.rand(*shape, dtype=torch.float64, generator=generator).to(anchors.device)
 
     number, variables = _CANDIDATES, box.variables
     base = anchors[torch.randint(len(anchors), (number,), generator=generator)]

@@ -66,8 +66,7 @@ def ascend(
             found, slopes = scores(values, running)
             return (center[running] - found) / unit[running], -slopes / unit[running, None]
 
-        limits = Limits(np.zeros(len(free)), np.ones(len(free)))
-        found = minimise(losses, first, limits, steps)
+        found = minimise(losses, first, Limits(np.zeros(len(free)), np.ones(len(free))), steps)
     rows = torch.arange(len(starts), device=starts.device)
     return points_at(torch.from_numpy(found).to(starts), rows)
 

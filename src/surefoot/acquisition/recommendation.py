@@ -332,8 +332,7 @@ def _best_arm(by: By, value: Score, plug_in: Score, candidates: Candidates) -> L
         if arms.is_elsewhere
         else _shortlist(arms.points, plug_in, candidates)
     )
-    measured = _shortlist(candidates.designs, plug_in, candidates)
-    points = torch.cat([measured, every])
+    points = torch.cat([_shortlist(candidates.designs, plug_in, candidates), every])
     return arms.locate(points[best_row(value, points)])
 
 

@@ -222,8 +222,7 @@ def _is_modelled(one: ConstraintBelief) -> bool:
 
 def _keeps(one: ConstraintBelief, sites: Tensor) -> Tensor:
     """Mask (s,) of measured sites most of whose values keep a limit."""
-    kept = one.margin.observations.sites[~one.broken]
-    return (sites[:, None] == kept).all(-1).any(-1)
+    return (sites[:, None] == one.margin.observations.sites[~one.broken]).all(-1).any(-1)
 
 
 def _why(names: list[str], unmeasured: list[str], measured: int, survives: bool) -> str:

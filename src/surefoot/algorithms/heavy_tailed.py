@@ -171,8 +171,7 @@ def _require_bounded(kernel: Kernel, space: Space) -> None:
         kinds = "`Arms`, `Box` or `parameters.Space` (for a `Joint` space there is `v_ucb`)"
         raise no_space("space", space, kinds)
     kernels.check(kernel)
-    points = space.examples(0, torch.Generator())
-    largest = float(kernels.diagonal(kernel, points).max())
+    largest = float(kernels.diagonal(kernel, space.examples(0, torch.Generator())).max())
     if largest > 1.0 + ROUNDING:
         raise InvalidInput(
             f"k(x, x) reaches {largest:.6g}, expected at most 1, which the theorem needs: divide "

@@ -198,8 +198,7 @@ def robust(
     fit = _fit(space, problem.risk, effects)
     if problem.prior is not None:
         known = problem.prior.outcome.observations
-        earlier = earlier_on(space, known.sites[known.site], known.rewards)
-        fit = replace(fit, earlier=earlier)
+        fit = replace(fit, earlier=earlier_on(space, known.sites[known.site], known.rewards))
     first = initial_design_size(space) if initial is None else initial
     levels: Sequence[int] = ()
     if fidelity is not None:

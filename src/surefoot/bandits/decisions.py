@@ -168,8 +168,7 @@ class Contextual:
             InvalidInput: If the options are not a finite matrix of d columns.
         """
         rows = self._rows(options)
-        shares = self._shares(rows, self._random)
-        probabilities = self._floored(shares)
+        probabilities = self._floored(self._shares(rows, self._random))
         if float(probabilities.max()) == 1.0:
             action = int(probabilities.argmax())
         else:

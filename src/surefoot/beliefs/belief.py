@@ -264,8 +264,7 @@ class Belief:
         if len(x) != len(y):
             raise InvalidInput(f"{len(x)} points came with {len(y)} rewards, expected as many.")
         seen = self.space.seen
-        arms = [seen.locate(point).arm for point in x]
-        outcome = self.outcome.conditioned(x, y, arms)
+        outcome = self.outcome.conditioned(x, y, [seen.locate(point).arm for point in x])
         return replace(self, outcome=outcome, band=outcome.band)
 
     def of(

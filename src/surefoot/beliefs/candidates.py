@@ -322,8 +322,7 @@ class Candidates:
     def _discounted(self, chance: Tensor, bound: Tensor, width: float) -> Tensor:
         """A bound (n,) where success has probability `chance` (n,), and failure is the lowest."""
         mean, deviation = self._at_sites
-        worst = torch.add(mean, deviation, alpha=-width).min()
-        return chance * bound + (1.0 - chance) * worst
+        return chance * bound + (1.0 - chance) * torch.add(mean, deviation, alpha=-width).min()
 
     @cached_property
     def _means(self) -> Tensor:

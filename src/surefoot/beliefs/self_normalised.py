@@ -143,8 +143,7 @@ class SelfNormalised:
         while True:
             weights, further_radius = spread(lower, upper)
             before, total = total, float(weights.sum())
-            mixed = rho * eye + AT_ONCE.gram(features, weights)
-            root = cholesky(mixed)
+            root = cholesky(rho * eye + AT_ONCE.gram(features, weights))
             log_det = float((root.diagonal().square() / rho).log().sum() + weights @ residual / rho)
             radius = math.sqrt(log_det + further_radius + 2.0 * math.log(1.0 / rule.delta))
             found = replace(known, root=radius * (vectors.T @ root))

@@ -128,8 +128,7 @@ class WeightedValues:
     @cached_property
     def root(self) -> Tensor:
         """Square roots (n,) of the weights noise / (noise + errors) of the values."""
-        noise = self.output_scale**2 * self.sample.factor.ridge
-        return (1.0 + self.errors / noise).rsqrt()
+        return (1.0 + self.errors / (self.output_scale**2 * self.sample.factor.ridge)).rsqrt()
 
     @cached_property
     def counts(self) -> Tensor:
@@ -143,8 +142,7 @@ class WeightedValues:
 
     def totals(self, values: Tensor) -> Tensor:  # (n,) -> (S,)
         """Sum over the rewards of each site of a number for each value."""
-        sums = torch.zeros_like(self.sample.counts)
-        return sums.index_add_(0, self.site, self.mass * values)
+        return torch.zeros_like(self.sample.counts).index_add_(0, self.site, self.mass * values)
 
     def fitted(self, factor: RidgeFactor, sums: Tensor) -> tuple[Tensor, Tensor]:
         """Least squares of site sums (S,): coefficients, and the values' weighted residuals."""

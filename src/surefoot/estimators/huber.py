@@ -133,8 +133,7 @@ class Huber:
         if empirical:
             prior_mean, prior_scale, theta = empirical_bayes_prior(values, theta)
         limit, counts = float(threshold[-1]), values.counts if values.has_errors else NO_VALUES
-        estimate = Estimate(theta, counts, limit, truncated, last, prior_mean, prior_scale)
-        return estimate, after
+        return Estimate(theta, counts, limit, truncated, last, prior_mean, prior_scale), after
 
     def weights(self, estimate: Estimate, sample: Sample) -> Tensor:
         """min(1, threshold / |residual|) of each reward (t,), apart from its standard error."""
@@ -176,8 +175,7 @@ class Huber:
             start = values.root * (values.value - known[values.site])
             theta, residual = _newton(values, start, self.k * scale * stretch)
         else:
-            leverage = values.factor.leverages(sample.features)
-            freedom = degrees_of_freedom(leverage, values)
+            freedom = degrees_of_freedom(values.factor.leverages(sample.features), values)
             least = _LEAST_SCALE * robust_spread(values.value, values.mass)
             theta, residual = values.fitted(values.factor, _winsorized_sums(values))
         threshold = self.k * scale * stretch

@@ -43,8 +43,7 @@ class StudentTState:
     @property
     def knows_most(self) -> bool:
         """Whether few of many rewards are new since the weights of all were found."""
-        number = self.digest.number
-        few = ALL_KEPT < number <= (1.0 + NEW_SHARE) * self.all_at
+        few = ALL_KEPT < self.digest.number <= (1.0 + NEW_SHARE) * self.all_at
         return few and self.merges == self.digest.merges
 
 

@@ -210,8 +210,7 @@ class LeverageSampling:
     def draw(self, relative: Tensor, counts: Tensor, generator: torch.Generator) -> Tensor:
         """Mask (S,) of the sites that are drawn independently."""
         chances = self.chances(relative.cpu(), counts.cpu())
-        draws = torch.rand(len(chances), dtype=torch.float64, generator=generator)
-        return draws < chances
+        return torch.rand(len(chances), dtype=torch.float64, generator=generator) < chances
 
 
 def oversampling(horizon: int, delta: float = 0.1, accuracy: float = 0.5) -> float:

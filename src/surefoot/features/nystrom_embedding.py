@@ -82,8 +82,7 @@ class NystromEmbedding:
         def column(index: int) -> Tensor:
             return kernels.block(kernel, points[index : index + 1], points)[0]
 
-        pivots = pivoted_cholesky(column, diagonal, rank, TOLERANCE)
-        return cls.rooted(kernel, points[pivots])
+        return cls.rooted(kernel, points[pivoted_cholesky(column, diagonal, rank, TOLERANCE)])
 
     @classmethod
     def of_gram(

@@ -176,8 +176,7 @@ class Sketched:
         if sum(other.pulls.values()) != len(observations):
             arms = torch.tensor(list(other.pulls))
             counts = torch.tensor(list(other.pulls.values()), dtype=torch.float64)
-            factor = RidgeFactor.of(table.at(arms).cpu(), self.ridge, counts)
-            start = table.start(factor)
+            start = table.start(RidgeFactor.of(table.at(arms).cpu(), self.ridge, counts))
         other._start_from(start)
         return other
 

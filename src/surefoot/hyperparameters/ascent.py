@@ -133,8 +133,7 @@ def _start(evidence: Evidence, weights: Tensor, share: float = 1.0) -> Posterior
 
 def _regressed(evidence: Evidence, cautious: Tensor) -> PosteriorMode:
     """A start with the precisions (n,) of a robust regression on a smooth function."""
-    start = _start(evidence, cautious, _LONG_START)
-    logs = start.model.logs.clone()
+    logs = _start(evidence, cautious, _LONG_START).model.logs.clone()
     logs[-1] = logs[-2] + _LITTLE_NOISE
     model, weights = Hyperparameters(logs), cautious
     signal = evidence.covariance_of_rewards(model)
@@ -205,6 +204,5 @@ def _maximise(
     pairs = [_LENGTHSCALES] * (len(model.logs) - 2) + [_VARIANCE, _NOISE]
     pairs += [pair for effect in evidence.effects for pair in effect.bounds]
     limits = Limits(*(np.array(ends) for ends in zip(*pairs, strict=True)))
-    start = model.free.numpy()[None]
-    found = minimise(losses, start, limits, steps, _RELATIVE_TOLERANCE)[0]
+    found = minimise(losses, model.free.numpy()[None], limits, steps, _RELATIVE_TOLERANCE)[0]
     return model.moved_to(torch.from_numpy(found))

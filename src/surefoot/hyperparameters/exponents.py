@@ -110,8 +110,7 @@ class Metric:
         Their distances are the same in any lengthscale but for its size, and computed once for all
         lengthscales of a batch.
         """
-        counts = torch.bincount(self.group)
-        wide = (counts > _WIDE).nonzero()[:, 0].tolist()
+        wide = (torch.bincount(self.group) > _WIDE).nonzero()[:, 0].tolist()
         return {one: (self.group == one).nonzero()[:, 0] for one in wide}
 
     @cached_property
@@ -151,8 +150,7 @@ class ExponentsTo:
         """Slopes (p, d), in points (p, d), of the sum of exponents (s, p, r) times weights."""
         products = weights @ self._rows
         left = (points - self._metric.origin) / self._scales
-        apart = products[..., :-1] - left * products[..., -1:]
-        return (apart / self._scales).sum(0)
+        return ((products[..., :-1] - left * products[..., -1:]) / self._scales).sum(0)
 
     @cached_property
     def _scales(self) -> Tensor:

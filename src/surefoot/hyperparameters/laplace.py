@@ -89,8 +89,7 @@ class PosteriorMode:
         one in some of the samples.
         """
         values, vectors = self._spectrum
-        spread = vectors / values.sqrt()
-        moves = (_normals(len(values)) @ spread.T).clamp(-_REACH, _REACH)
+        moves = (_normals(len(values)) @ (vectors / values.sqrt()).T).clamp(-_REACH, _REACH)
         models = [self.model.moved_to(self.model.free + move @ self._directions) for move in moves]
         shape = 0.5 * (self.dof + 1.0)
         generator = np.random.default_rng(0)
@@ -187,8 +186,7 @@ class PosteriorMode:
 def _normals(dimension: int) -> Tensor:
     """Quasi-random standard normals (number of samples, dimension), the same for every mode."""
     sobol = torch.quasirandom.SobolEngine(dimension, scramble=True, seed=0)
-    unit = sobol.draw(SAMPLES, dtype=torch.float64)
-    return torch.special.ndtri(unit.clamp(1e-6, 1.0 - 1e-6))
+    return torch.special.ndtri(sobol.draw(SAMPLES, dtype=torch.float64).clamp(1e-6, 1.0 - 1e-6))
 
 
 STEP = 1e-3

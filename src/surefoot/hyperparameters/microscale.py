@@ -50,8 +50,7 @@ def sampled_shares(
             _log_likelihood(evidence, model, signal, weights, share) for share in quantile(levels)
         ]
         levels = _quantiles(torch.stack(logs).softmax(0), levels)
-    shares = quantile(levels)
-    return shares[torch.randperm(number, generator=torch.Generator().manual_seed(0))]
+    return quantile(levels)[torch.randperm(number, generator=torch.Generator().manual_seed(0))]
 
 
 def _log_likelihood(

@@ -91,8 +91,7 @@ def with_effects(
             if test.gain < _SCREENED:
                 return mode
             known = replace(mode.evidence, effects=(*mode.evidence.effects, effect))
-            logs = torch.cat([mode.model.effects, test.logs])
-            model = replace(mode.model, effects=logs)
+            model = replace(mode.model, effects=torch.cat([mode.model.effects, test.logs]))
             other = ascent.climb(replace(mode, evidence=known, model=model, weights=weights))
             if other.bound > mode.bound + effect.least_gain + least:
                 mode, left = other, [one for one in left if one is not effect]

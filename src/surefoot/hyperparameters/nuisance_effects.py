@@ -292,8 +292,7 @@ def by_effect(
 ) -> list[tuple[NuisanceEffect, Tensor]]:
     """Each effect with the logarithms of its own parameters."""
     ends = list(accumulate(len(one.bounds) for one in effects))
-    starts = [0, *ends]
-    return [(one, logs[a:b]) for one, a, b in zip(effects, starts, ends, strict=False)]
+    return [(one, logs[a:b]) for one, a, b in zip(effects, [0, *ends], ends, strict=False)]
 
 
 def reference(effects: Sequence[NuisanceEffect], logs: Tensor, number: int) -> tuple[Tensor, float]:

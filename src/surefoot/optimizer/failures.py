@@ -155,8 +155,7 @@ class Failures:
     ) -> Feasibility:
         """The model of all measurements so far, brought up to date from the last one."""
         sites, counts = observations.sites, observations.counts
-        replicates = counts[unstable].long()
-        again = sites[unstable].repeat_interleave(replicates, 0)
+        again = sites[unstable].repeat_interleave(counts[unstable].long(), 0)
         failures = torch.cat([_inputs(failed, observations), again])
         stable = torch.ones(len(sites), dtype=torch.bool, device=sites.device)
         stable[unstable] = False

@@ -594,8 +594,7 @@ class Optimizer:
         if self._told.failures.is_in_vain(point, rewards):
             return True
         unstable = NO_INDICES
-        kernels = [self._history.fitted.kernel]
-        chance = self._told.failures.of_search(kernels, rewards, unstable)
+        chance = self._told.failures.of_search([self._history.fitted.kernel], rewards, unstable)
         return bool(chance(point.unsqueeze(0)) < LIKELY)
 
     def _choose_first(self, among: Sequence[Location] | None, space: Space | Joint) -> Location:

@@ -182,8 +182,7 @@ class Outcomes:
     @cached_property
     def limits(self) -> Mapping[str, Constraint]:
         """The declared constraints by name."""
-        declared = self.declared.items()
-        return {name: one for name, one in declared if isinstance(one, Constraint)}
+        return {name: one for name, one in self.declared.items() if isinstance(one, Constraint)}
 
     def _declared(self, name: str) -> Outcome:
         return self.declared.get(name, AT_ZERO)

@@ -110,8 +110,7 @@ class WhereSafe:
         """Safe ones; far ones only, where there is no model of a limit."""
         known = self.safe_set(told)
         if among is not None:
-            points = designs_of(among)
-            chosen = known.holds(points).nonzero()[:, 0].tolist()
+            chosen = known.holds(designs_of(among)).nonzero()[:, 0].tolist()
             if not chosen:
                 raise InvalidInput(f"none of the {len(among)} `arms` is known to be safe.")
             return [among[index] for index in chosen]

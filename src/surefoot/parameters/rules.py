@@ -42,8 +42,7 @@ def _floor_divided(left: Any, right: Any) -> Any:
     if not isinstance(left, Tensor) and not isinstance(right, Tensor):
         return left // right
     one, other = _tensors(left, right)
-    whole = torch.div(one.detach(), other.detach(), rounding_mode="floor")
-    return whole + 0.0 * (one + other)
+    return torch.div(one.detach(), other.detach(), rounding_mode="floor") + 0.0 * (one + other)
 
 
 _ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {

@@ -98,8 +98,7 @@ class ArmPosterior(AtArms):
             deviation = self.start.clamp_min(least).sqrt_()
             return deviation if self.scale == 1.0 else self.scale * deviation
         fallen = self.table.by_blocks(lambda arms: self.table.fallen(self.fallen, arms))
-        variance = self._start_in_reward_units - fallen
-        return variance.clamp_min_(self.scale**2 * least).sqrt_()
+        return (self._start_in_reward_units - fallen).clamp_min_(self.scale**2 * least).sqrt_()
 
     @cached_property
     def elsewhere(self) -> FeaturePosterior:

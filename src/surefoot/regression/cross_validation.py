@@ -101,8 +101,7 @@ class CrossValidation:
             return points.new_zeros(len(points))
         errors = ((self.rewards - self.predicted) / self.deviations).clamp(-_MOST, _MOST)
         apart = torch.cdist(points / self.lengthscales, self.points / self.lengthscales)
-        near = errors[apart.topk(_BESIDE, largest=False).indices]
-        return near.sum(-1) / _BESIDE**0.5
+        return errors[apart.topk(_BESIDE, largest=False).indices].sum(-1) / _BESIDE**0.5
 
     @property
     def clustered(self) -> Tensor:

@@ -135,8 +135,7 @@ class KnownFeatures:
             whole, known = self._whole(sites[rows]), self._whole(self._features[rows, :shared])
             features = embedding.extended(whole, known)
             self._features[rows, shared:columns] = features[: rows.stop - start, shared:]
-            residual = embedding.residual(whole, features)
-            self._residual[rows] = residual[: rows.stop - start]
+            self._residual[rows] = embedding.residual(whole, features)[: rows.stop - start]
         self._sites = sites
 
     def _whole(self, rows: Tensor) -> Tensor:

@@ -146,8 +146,7 @@ class ShardedStart:
         """Variance of several arms."""
         features = self.table.at(arms)
         residual = self.table.prior_at(arms) - features.square().sum(-1)
-        explained = self.factor.ridge * self.factor.leverage(features)
-        return residual.clamp_min(0.0) + explained
+        return residual.clamp_min(0.0) + (self.factor.ridge * self.factor.leverage(features))
 
     def of(self, arm: int) -> float:
         """Variance of an arm."""

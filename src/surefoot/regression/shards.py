@@ -249,8 +249,7 @@ def _end(executor: Executor, key: str) -> None:
 
 def _forgotten(executor: Executor, key: str) -> None:
     with contextlib.suppress(Exception):  # it may be lost
-        forgotten = executor.submit(_forget, key)
-        forgotten.add_done_callback(lambda _: executor.shutdown(wait=False))
+        executor.submit(_forget, key).add_done_callback(lambda _: executor.shutdown(wait=False))
 
 
 def workers_of(executors: Callable[[int], Executor] | None) -> Workers:

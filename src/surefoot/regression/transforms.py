@@ -73,10 +73,6 @@ class Affine:
         return errors / abs(self.scale)
 
 
-REVERSED = Affine(scale=-1.0)
-"""Values with the opposite sign: what is minimised becomes what is maximised."""
-
-
 @dataclass(frozen=True)
 class Log:
     """Natural logarithm of values above 0."""
@@ -277,7 +273,7 @@ class Chain:
 
     Example:
         >>> import torch
-        >>> minimised = Chain((Log(), REVERSED))
+        >>> minimised = Chain((Log(), Affine(scale=-1.0)))
         >>> told = minimised(torch.tensor([1.0, 10.0], dtype=torch.float64))
         >>> told.round(decimals=2).tolist(), minimised.inverse(told).round().tolist()
         ([-0.0, -2.3], [1.0, 10.0])

@@ -94,8 +94,7 @@ class Mean:
     def lacing(self, lower: Tensor, upper: Tensor, weights: Tensor) -> Tensor:
         """Environments whose interval is at least as wide as that of the mean; see `Risk`."""
         gap = upper - lower
-        wanted = self(gap, weights).unsqueeze(-1)
-        return (gap >= wanted * (1.0 - LAST_DIGITS)) & (weights > 0.0)
+        return (gap >= self(gap, weights).unsqueeze(-1) * (1.0 - LAST_DIGITS)) & (weights > 0.0)
 
 
 @dataclass(frozen=True)

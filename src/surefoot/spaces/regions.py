@@ -184,8 +184,7 @@ def project(
         # Then ever further, since what is rounded afterwards may fall back across the boundary.
         further = max(step - _SMOOTH, 0)
         length = distance * (1.0 + 0.05 * further) + _BEYOND * 2.0 ** min(further, 16)
-        change = length[:, None] * direction
-        moving[rest] = (moving[rest] + change).clamp(0.0, 1.0)
+        moving[rest] = (moving[rest] + (length[:, None] * direction)).clamp(0.0, 1.0)
     return found, inside
 
 

@@ -199,8 +199,7 @@ class Rows:
             return
         dtype = np.dtype(_DTYPES[self._storage.precision])
         self._file.truncate(number * length * dtype.itemsize)
-        grown = np.memmap(self._file, dtype, "r+", 0, (number, length))
-        self._rows = torch.from_numpy(grown)
+        self._rows = torch.from_numpy(np.memmap(self._file, dtype, "r+", 0, (number, length)))
 
 
 def mapped_points(name: str, source: Any) -> Tensor | None:

@@ -24,7 +24,6 @@ from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.measurement import (
     Failure,
     Measurement,
-    declared_units,
     in_study_units,
     positive,
 )
@@ -170,7 +169,7 @@ def _read(
 ) -> Measurement | Failure:
     """A measurement in the study's units, and those of an earlier one."""
     if isinstance(result, Measurement):
-        result = in_study_units(result, declared_units(study_file), units)
+        result = in_study_units(result, study_file.declared_units, units)
     return positive(result) if study_file.objective.log else result
 
 

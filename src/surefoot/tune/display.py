@@ -92,13 +92,17 @@ class Progress:
         self._start, self.finished_before = time.monotonic(), self.state.finished
         self._said: set[str] = set()  # kinds of messages
         self._notes: list[str] = []
-        self.study_file = trials.study_file
         self.findings: Findings | None = None
 
     @property
     def state(self) -> StudyState:
         """The study at the last look."""
         return self._new.state
+
+    @property
+    def study_file(self) -> StudyFile:
+        """The study file, with the units of what was measured."""
+        return self.state.study_file
 
     def update(self) -> list[FrozenTrial]:
         """Read the study; returns the trials that have finished since, in order of their end."""
@@ -304,9 +308,9 @@ def result_of(trial: FrozenTrial, study_file: StudyFile) -> str:
 
 def objectives_text(study_file: StudyFile, value: str, reported: Mapping[str, float]) -> str:
     """A measured value, with its name and the further objectives where there are several."""
-    units = study_file.scheme.objectives
+    units = study_file.units.reported
     further = (
-        f"{name} {measured_text(reported[name])} {units[name].unit or ''}".rstrip()
+        f"{name} {measured_text(reported[name])} {units.get(name, '')}".rstrip()
         for name in study_file.scheme.further
         if name in reported
     )

@@ -19,7 +19,7 @@ class Units:
         value: Unit of the objective, empty if the study file has none.
         parameters: Units of the parameters that have one, by name.
         special: Special values by parameter name, which have no unit.
-        reported: Units of the constraints and further objectives that have one, by name.
+        reported: Units of the constraints and of several objectives that have one, by name.
 
     Example:
         >>> units = Units("ms", {"cache": "MB"}, {"cache": [0]})

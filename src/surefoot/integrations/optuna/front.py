@@ -154,8 +154,7 @@ class Front:
             excess = (self._losses - self._signed(wanted)) / deviations  # NaN without a limit
             dominated = np.ones(len(chance), dtype=bool)
             dominated[self._members] = False
-            order = np.lexsort((np.nanmax(excess, -1), dominated, -chance))
-            return self.candidates[order[0]]
+            return self.candidates[np.lexsort((np.nanmax(excess, -1), dominated, -chance))[0]]
         free = np.flatnonzero(np.isnan(wanted))
         return self._compromise(kept, free if len(free) else range(len(wanted)))
 

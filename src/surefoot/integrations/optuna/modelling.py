@@ -56,8 +56,7 @@ def branches_of(trials: Sequence[FrozenTrial], numbers: Container[int]) -> list[
     for trial in trials:
         if trial.number in numbers:
             grouped.setdefault(frozenset(trial.distributions), []).append(trial)
-    largest = sorted(grouped.values(), key=len, reverse=True)[:_MOST]
-    return [_branch(group) for group in largest]
+    return [_branch(group) for group in sorted(grouped.values(), key=len, reverse=True)[:_MOST]]
 
 
 def constants_of(branches: Sequence[Branch]) -> dict[str, Any]:

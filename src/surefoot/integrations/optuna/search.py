@@ -155,8 +155,7 @@ class Search:
 
     def _signs(self, study: Study) -> list[float]:
         """1 for each objective that is maximised, -1 for the others, the further ones last."""
-        further = self.problem.objectives.values()
-        return [*signs_of(study), *(one.direction for one in further)]
+        return [*signs_of(study), *(one.direction for one in self.problem.objectives.values())]
 
     def _warn_of_unknown(self, study: Study, guessed: set[str]) -> None:
         """Say which guessed parameters no trial has, as is known once one has been sampled."""

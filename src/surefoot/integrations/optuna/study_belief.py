@@ -122,8 +122,7 @@ class StudyBelief:
         below, above = (self.on_model_scale(self.values + sign * steps) for sign in (-1.0, 1.0))
         slopes = np.abs(above - below) / (2.0 * steps) / self.belief.outcome.fitted.scale
         z = self._array((validation.rewards - validation.predicted) / validation.deviations)
-        deviations = self._array(validation.deviations)
-        return float((np.log(slopes / deviations) - 0.5 * z**2).sum())
+        return float((np.log(slopes / self._array(validation.deviations)) - 0.5 * z**2).sum())
 
     def bias_near(self, params: Mapping[str, Any]) -> float:
         """How much better trials near a configuration are than predicted from the others.

@@ -161,22 +161,26 @@ class Prediction:
     Args:
         value: The predicted value or risk with its interval; of several objectives, the first.
         objectives: Several objectives by name.
-        of: Units of these.
+        units: Units of the study.
         unmeasured: Further objectives that no trial has measured.
     """
 
     value: StudyRecommendation
     objectives: Mapping[str, StudyRecommendation]
-    of: Mapping[str, str]
+    units: Units
     unmeasured: tuple[str, ...] = ()
 
-    def line(self, units: Units) -> str:
+    @property
+    def line(self) -> str:
         """The value with its interval, or those of all objectives, and the configuration."""
         one = self.value
         shown, low, high = estimate_texts(one.value, one.lower, one.upper)
-        value = f"{units.of_value(shown)}{f' ({low} to {high})' if one.lower < one.upper else ''}"
+        value = (
+            f"{self.units.of_value(shown)}{f' ({low} to {high})' if one.lower < one.upper else ''}"
+        )
         several = [
-            f"{name} {estimate_text(one.value, one.lower, one.upper)} {self.of[name]}".rstrip()
+            f"{name} {estimate_text(one.value, one.lower, one.upper)} "
+            f"{self.units.reported.get(name, '')}".rstrip()
             for name, one in self.objectives.items()
         ]
         chance = f", constraints hold with probability {one.feasibility:.2g}"
@@ -190,7 +194,8 @@ class Prediction:
     def rows(self) -> dict[str, Any]:
         """Rows of a table about the answer, by name."""
         several = {
-            name: f"{value_text(one.value, one.lower, one.upper)} {self.of[name]}".rstrip()
+            name: f"{value_text(one.value, one.lower, one.upper)} "
+            f"{self.units.reported.get(name, '')}".rstrip()
             for name, one in self.objectives.items()
         }
         rows = self.value.rows

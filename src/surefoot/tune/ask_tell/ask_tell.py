@@ -20,12 +20,11 @@ from surefoot.tune.comparison.named_settings import given_values, named_settings
 from surefoot.tune.definition.schema import MANY
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.measurement import (
-    VALUE,
     Failure,
     Measurement,
     recorded,
 )
-from surefoot.tune.measuring.quantity import Quantity
+from surefoot.tune.measuring.quantity import VALUE, Quantity
 from surefoot.tune.plain_text import LONGEST_REASON, listed, shown, storable
 from surefoot.tune.study import trial_owner
 from surefoot.tune.study.location import NoStudy
@@ -141,8 +140,8 @@ class AskTell:
                 value is invalid; nothing is changed then.
             StorageFailed: If the storage cannot be read or written.
         """
-        result = result_of(self.study_file, value, **given)
-        return self._locked(f"recording trial {shown(id)}", partial(self._tell, id, result))
+        tell = partial(self._tell, id, value, given)
+        return self._locked(f"recording trial {shown(id)}", tell)
 
     def forget(self, ids: Sequence[int], measured: str = "") -> list[Asked]:
         """Give up configurations that were asked for; others are asked for in their place.
@@ -196,7 +195,7 @@ class AskTell:
             Prediction(
                 value,
                 {name: one.assess(value.params) for name, one in several.items()},
-                {name: one.unit or "" for name, one in scheme.objectives.items()},
+                state.study_file.units,
                 missing,
             )
             for value in values
@@ -237,9 +236,11 @@ class AskTell:
             unmeasured=state.unmeasured,
         )
 
-    def _tell(self, id: object, result: Measurement | Failure) -> Told:
-        trials = self.opened.read().trials
-        trial = _standing_for(self._trial(trials, id), trials)
+    def _tell(self, id: object, value: Given, given: Mapping[str, Any]) -> Told:
+        state = self.opened.read()
+        settled = partial(self.trials.settled, state=state)
+        result = result_of(self.study_file, settled, value, **given)
+        trial = _standing_for(self._trial(state.trials, id), state.trials)
         if is_interrupted(trial) and ASKED in trial.user_attrs:
             trial = self._begun_anew(trial)
         if trial.state.is_finished():
@@ -249,8 +250,8 @@ class AskTell:
                 f"trial {shown(id)} is being measured by another program, expected one that "
                 f"was asked for; `surefoot status {self.study_file.as_word}` lists them"
             )
-        began = trial.datetime_start or datetime.now()
-        seconds = (datetime.now() - began).total_seconds()
+        seconds = (datetime.now() - (trial.datetime_start or datetime.now())).total_seconds()
+        self.trials.keep_units(result, state)
         self.trials.record(trial, replace(result, seconds=seconds))
         state = self.opened.read()
         return self._told(state.trials[trial.number], state)
@@ -332,7 +333,7 @@ class AskTell:
         return self.opened.attempt(doing, locked)
 
     def _told(self, trial: FrozenTrial, state: StudyState) -> Told:
-        return Told.of(trial, state.finished, self.trials.planned(state), self.study_file.units)
+        return Told.of(trial, state.finished, self.trials.planned(state), state.study_file.units)
 
     def _nothing_left(self) -> str:
         status, name = self.status(), self.study_file.as_word

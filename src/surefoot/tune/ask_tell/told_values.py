@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.measurement import (
-    VALUE,
     Failure,
     Measurement,
     ObservedVariables,
@@ -17,7 +16,7 @@ from surefoot.tune.measuring.measurement import (
     positive,
     strict_number,
 )
-from surefoot.tune.measuring.quantity import Missing, Quantity, sole
+from surefoot.tune.measuring.quantity import VALUE, Missing, Quantity, sole
 from surefoot.tune.plain_text import LONGEST_NAME, shown, storable
 from surefoot.types import InvalidInput
 
@@ -26,6 +25,7 @@ Given = float | str | None
 
 def result_of(
     study_file: StudyFile,
+    settled: Callable[[Measurement], Measurement | Failure],
     value: Given,
     sem: Given = 0.0,
     values: Mapping[str, Given] | None = None,
@@ -36,10 +36,11 @@ def result_of(
 
     Args:
         study_file: The study file.
-        value: The measurement, a number in the unit of the study or a text, which may have a unit
-            that can be converted to it and a standard error, as "12.5 ± 0.4 ms"; None for a
-            failure.
-        sem: Its standard error, 0 where it is unknown or told with the value.
+        settled: Function that returns a measurement in the units of the study, or why it has none.
+        value: The measurement, a number or a text, which may have a unit that can be converted to
+            that of the study and a standard error, as "12.5 ± 0.4 ms"; None for a failure.
+        sem: Its standard error in the unit of the study, or with a unit of its own; 0 where it is
+            unknown or told with the value.
         values: Each further objective and constraint, told as the value is, and each variable of an
             observed environment, by name.
         worker: Name of who or what measured, of a failure too.
@@ -62,15 +63,14 @@ def result_of(
     for what, text in (("worker", worker), ("failed", failed)):
         if not isinstance(text, str):
             raise InvalidInput(f"{what}: got {shown(text)}, expected a text")
-    unit = study_file.objective.unit or ""
-    error = 0.0 if sem is None and failed.strip() else _number("sem", sem, unit).value
+    error = _number("sem", 0.0 if sem is None and failed.strip() else sem)
     if failed.strip():
         if value is not None:
             raise InvalidInput(
                 f"got the value {shown(value)} of a configuration that failed, expected one of "
                 "the two"
             )
-        if beside := [*given, *["sem"] * (error != 0.0)]:
+        if beside := [*given, *["sem"] * (error.value != 0.0)]:
             raise InvalidInput(
                 f"got {', '.join(map(shown, beside))} of a configuration that failed, expected no "
                 "values beside the reason"
@@ -78,50 +78,50 @@ def result_of(
         return replace(outcome(Missing(failed), "", 0.0), worker=_worker(worker))
     if value is None:
         raise InvalidInput("got no value, expected a number, or `failed` with the reason")
-    number = _number("value", value, unit, with_error=True)
-    if error < 0.0:
+    number = _number("value", value, with_error=True)
+    if error.value < 0.0:
         raise InvalidInput(f"sem: got {shown(sem)}, expected a standard error of at least 0")
-    if error and number.sem:
+    if error.value and number.sem:
         raise InvalidInput(
             f"sem: got {shown(sem)} beside the value {shown(value)}, expected one of the two errors"
         )
     for name in (*study_file.reported, *observed):
         if name not in given:
             raise InvalidInput(f"got no value of {name}, expected {name}=NUMBER beside the value")
-    others = {
-        name: _number(name, given[name], one.unit or "", with_error=True)
-        for name, one in study_file.reported.items()
-    }
-    seen = {name: _number(name, given[name]).value for name in observed}
-    found = ObservedVariables(observed).check(seen, "") if observed else None
+    others = {name: _number(name, given[name], with_error=True) for name in study_file.reported}
+    seen = {name: _number(name, given[name]) for name in observed}
+    if wrong := [name for name, one in seen.items() if one.unit]:
+        expected = f"{shown(given[wrong[0]])}, expected a number without a unit"
+        raise InvalidInput(f"{wrong[0]}: got {expected}")
+    numbers = {name: one.value for name, one in seen.items()}
+    found = ObservedVariables(observed).check(numbers, "") if observed else None
     if isinstance(found, Missing):
         raise InvalidInput(found.reason)
-    readings = {VALUE: replace(number, sem=error or number.sem), **others}
-    result: Measurement | Failure = Measurement(readings, 0.0, found, worker=_worker(worker))
+    result = settled(Measurement({VALUE: number, **others}, 0.0, found, worker=_worker(worker)))
     if study_file.objective.log:
         result = positive(result)
     if isinstance(result, Failure):
         raise InvalidInput(result.reason)
-    return result
+    same = error.into(result.number.unit)
+    if same is None:
+        raise InvalidInput(f"sem: got {shown(sem)}, expected one in {result.number.unit}")
+    return result.measuring(replace(result.number, sem=same.value or result.sem))
 
 
 def _worker(text: str) -> str:
     return storable(text).strip()[:LONGEST_NAME]
 
 
-def _number(name: str, given: object, unit: str = "", with_error: bool = False) -> Quantity:
-    """A finite number, or the text of one, which may be in another unit than the study's."""
+def _number(name: str, given: object, with_error: bool = False) -> Quantity:
+    """A finite number as it was told, which may have a unit."""
     told = sole(given) if isinstance(given, str) else None
     found = Quantity(math.nan)
     if told is not None and (with_error or not told.sem):
-        same = told.into(unit) if unit or not told.unit else None
-        if same is None:
-            wanted = f"one in {unit}" if unit else "one without a unit: the study file has none"
-            raise InvalidInput(f"{name}: got {shown(given)}, expected {wanted}")
-        found = same
+        found = told
     elif not isinstance(given, bool):
         with suppress(TypeError, ValueError, OverflowError):
-            found = Quantity(strict_number(given.strip() if isinstance(given, str) else given))
+            number = strict_number(given.strip() if isinstance(given, str) else given)
+            found = Quantity(number, text=str(given))
     if not (math.isfinite(found.value) and 0.0 <= found.sem < math.inf):
         raise InvalidInput(f"{name}: got {shown(given)}, expected a finite number such as 12.5")
     return found

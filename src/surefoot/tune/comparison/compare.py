@@ -41,7 +41,6 @@ from surefoot.tune.measuring.measurement import (
     MAX_FAILURES,
     Failure,
     Measurement,
-    declared_units,
     in_study_units,
 )
 from surefoot.tune.measuring.objective import Objective, usable_objective
@@ -49,6 +48,7 @@ from surefoot.tune.measuring.race import Ending, decided
 from surefoot.tune.measuring.setup_commands import set_up
 from surefoot.tune.plain_text import printable
 from surefoot.tune.stopping import Stop, stop_on_signals
+from surefoot.tune.study.opened_study import with_recorded_units
 from surefoot.types import Constraint, InvalidInput, SurefootError
 
 STOPPING = "Stopping when the running measurement is recorded; Ctrl-C again stops at once."
@@ -109,8 +109,8 @@ class Comparing:
 
     @property
     def _unit(self) -> str:
-        further = self.study_file.scheme.objectives.get(self.objective)
-        return self.study_file.units.value if further is None else further.unit or ""
+        units = self.study_file.units
+        return units.reported.get(self.objective, "") if self.objective else units.value
 
     @property
     def _limits(self) -> dict[str, Constraint]:
@@ -246,7 +246,7 @@ def compare(
     checks.count("runs", runs)
     checks.count("slices", slices)
     checks.probability("confidence", confidence)
-    study_file = StudyFile.load(path)
+    study_file = with_recorded_units(StudyFile.load(path))
     names = first_setting(study_file) if a is None else a, b
     first, second = named_settings(study_file, names, given)
     if first.params == second.params and not aa:
@@ -375,12 +375,13 @@ def measure_pairs(
         KeyboardInterrupt: After a second Ctrl-C.
         SystemExit: After SIGTERM or SIGHUP.
     """
-    declared = declared_units(comparing.study_file)
+    study_file = comparing.study_file
+    declared = study_file.declared_units
     settings = {"a": comparing.a.params, "b": comparing.b.params}
     while not comparing.finished(record.pairs):
         open_pair = bool(record.pairs) and len(record.pairs[-1]) < 2
         number = len(record.pairs) - open_pair
-        order, environment = _design(comparing.study_file, record.number, number)
+        order, environment = _design(study_file, record.number, number)
         for label in order:
             if number < len(record.pairs) and label in record.pairs[number]:
                 continue
@@ -390,7 +391,7 @@ def measure_pairs(
             params = {**settings[label], **environment}
             result = objective.measure(params, stop, comparing.ending(record, number))
             if isinstance(result, Measurement):
-                result = in_study_units(result, declared, record.units)
+                result = in_study_units(result, declared, (record.units or study_file.recorded))
             if isinstance(result, Failure) and result.unclear and not record.pairs:
                 raise ComparisonFailed(f"{printable(result.reason)}; nothing was recorded")
             if comparing.slices > 1 and isinstance(result, Measurement) and not result.samples:
@@ -419,7 +420,7 @@ def _identity(comparing: Comparing) -> dict[str, Any]:
     study_file = comparing.study_file
     objective, tables = study_file.objective, study_file.scheme.definition
     value = {} if objective.value is None else {"value": objective.value}
-    units = declared_units(study_file)
+    units = study_file.declared_units
     return {
         **value,
         **({"units": units} if units else {}),

@@ -92,8 +92,7 @@ def comparison_record(
         same = _with_settings(headers, settings)
         number = max(headers, default=0) + 1 if new or not same else same[-1]
         if number not in headers:
-            line = {"comparison": number, "settings": dict(settings)}
-            append_line(path, line)
+            append_line(path, {"comparison": number, "settings": dict(settings)})
         yield ComparisonRecord(path, number, runs.get(number, []))
 
 

@@ -171,8 +171,7 @@ def _named(
 
 
 def _recommended(study_file: StudyFile, given: Mapping[str, Any]) -> dict[str, Any]:
-    state = replace(open_study(study_file.path).state(), asked=given)
-    return state.recommendation.params
+    return replace(open_study(study_file.path).state(), asked=given).recommendation.params
 
 
 def _trial(study_file: StudyFile, number: int) -> dict[str, Any]:

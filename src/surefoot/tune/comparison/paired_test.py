@@ -343,8 +343,7 @@ def _log_evidence(differences: Floats, shares: Floats) -> tuple[float, float]:
     from scipy.special import logsumexp
 
     size = np.abs(differences)
-    count = np.arange(1, len(size) + 1)
-    ranks = np.tril(size[None, :] <= size[:, None]).sum(-1) / count
+    ranks = np.tril(size[None, :] <= size[:, None]).sum(-1) / np.arange(1, len(size) + 1)
     sign = np.sign(differences) * shares
     bets = np.stack([sign, sign * ranks])[:, :, None] * FRACTIONS  # (weights, n, fractions)
     both = np.stack([np.log1p(bets), np.log1p(-bets)]).sum(2)

@@ -169,8 +169,7 @@ class DiscreteVariable(Section):
 
     def mismatch(self, value: float) -> str | None:
         """Expected values, where an observed one is invalid; None if it is valid."""
-        ordered = sorted(self.values)
-        closest = min(b - a for a, b in itertools.pairwise(ordered))
+        closest = min(b - a for a, b in itertools.pairwise(sorted(self.values)))
         nearest = self.nearest(value)
         if abs(value - nearest) <= min(PRINTED * abs(nearest), closest / 3):
             return None

@@ -6,6 +6,7 @@ import errno
 import shlex
 import tomllib
 from collections.abc import Mapping
+from copy import copy
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from surefoot.tune.definition.schema import (
     RepeatsSection,
 )
 from surefoot.tune.estimate_text import Units
+from surefoot.tune.measuring.quantity import UNSURE, VALUE
 from surefoot.tune.plain_text import secrets_of, without_any_password, without_passwords
 from surefoot.types import InvalidInput
 
@@ -53,6 +55,7 @@ class StudyFile:
         stop: `[stop]`, or None.
         prior: `[prior]`, or None.
         space: The parameters with their conditions and special values.
+        recorded: Units of measurements that its study has, by name; see `measured_in`.
 
     Example:
         >>> import pathlib, tempfile
@@ -84,6 +87,7 @@ class StudyFile:
         self.prior = contents.prior
         self.constraints = {name: one.limit() for name, one in contents.constraints.items()}
         self.space = contents.space
+        self.recorded: Mapping[str, str] = {}
 
     @classmethod
     def load(cls, path: Path | str) -> StudyFile:
@@ -215,14 +219,30 @@ class StudyFile:
         return f"run `surefoot tune {name}` first"
 
     @property
+    def declared_units(self) -> dict[str, str]:
+        """Units of measurements that the file has: of the value by the name `VALUE`, of others."""
+        given = {name: one.unit for name, one in self.reported.items()}
+        return {name: unit for name, unit in {VALUE: self.objective.unit, **given}.items() if unit}
+
+    def measured_in(self, units: Mapping[str, str]) -> StudyFile:
+        """The same file of a study that has units of measurements by name, declared or printed."""
+        found = copy(self)
+        found.recorded = units
+        return found
+
+    @property
     def units(self) -> Units:
         """Units of the objective, of the parameters, and of what is reported beside it."""
         named = self.parameters.items()
+        units = {name: one for name, one in self.recorded.items() if not one.endswith(UNSURE)}
+        units |= self.declared_units
+        value = units.pop(VALUE, "")
+        units |= dict.fromkeys([*self.scheme.objectives][:1], value)
         return Units(
-            self.objective.unit or "",
+            value,
             {name: one.unit for name, one in named if one.unit is not None},
             {name: one.special for name, one in self.space.parameters.items() if one.special},
-            {name: one.unit for name, one in self.reported.items() if one.unit is not None},
+            {name: one for name, one in units.items() if one},
         )
 
     @property

@@ -87,8 +87,7 @@ def evidence(
     capitals, ratio = np.zeros(len(IMPROVEMENTS)), 0.0
     for run in runs:
         below = int(np.searchsorted(known, run, "left"))
-        above = int(np.searchsorted(known, run, "right"))
-        slot = int(random.integers(below, above + 1))
+        slot = int(random.integers(below, int(np.searchsorted(known, run, "right")) + 1))
         gap, slots = _gap(is_pool, slot)
         ends = _moved(gap, IMPROVEMENTS)
         capitals += np.log((len(known) + 1) / slots * (ends[1] - ends[0]))

@@ -11,16 +11,20 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from surefoot.tune.definition.environment import Variable
-from surefoot.tune.definition.study_file import StudyFile
-from surefoot.tune.measuring.quantity import UNSURE, Missing, Quantity, into_declared, plain_number
+from surefoot.tune.measuring.quantity import (
+    UNSURE,
+    VALUE,
+    Missing,
+    Quantity,
+    into_declared,
+    plain_number,
+)
 from surefoot.tune.measuring.unit_scales import factor
 from surefoot.tune.plain_text import LONGEST_LINE, LONGEST_NAME, LONGEST_REASON, storable
 
 T = TypeVar("T")
 MAX_FAILURES = 5  # in a row, which end what is measured
 MEASUREMENT = "the measurement"
-
-VALUE = "="  # in place of a name that no constraint can have
 
 
 @dataclass(frozen=True)
@@ -334,14 +338,6 @@ def describe_exit(code: int) -> str:
         return f"killed by signal {-code}"
 
 
-def declared_units(study_file: StudyFile) -> dict[str, str]:
-    """The units that a study file has: of the measurement by the name `VALUE`, and of others."""
-    given = {name: one.unit for name, one in study_file.reported.items()}
-    return {
-        name: unit for name, unit in {VALUE: study_file.objective.unit, **given}.items() if unit
-    }
-
-
 def in_study_units(
     result: Measurement, declared: Mapping[str, str], earlier: Mapping[str, str]
 ) -> Measurement | Failure:
@@ -380,7 +376,9 @@ def _refused(result: Measurement, name: str, unit: str, other: str) -> Failure:
     what = MEASUREMENT if name == VALUE else name
     return Failure(
         f"{what} is {unit_phrase(unit)}, and those of the study are {unit_phrase(other)}; "
-        "expected the same, or its `unit` in the study file before the first measurement",
+        "expected the same, or its `unit` in the study file"
+        + " before the first measurement"
+        * bool(other),
         "",
         result.seconds,
         blameless=True,

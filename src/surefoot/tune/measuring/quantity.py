@@ -42,6 +42,7 @@ _ATTACHED = (
     r"(?:(?![eE](?![^\W\d_]))(?:[^\W\d_]|[%‰°$€£¥])++(?:\^-?[0-9])?+(?:/[^\W\d_]++)*+|/[^\W\d_]++)"
 )
 UNSURE = "?"
+VALUE = "="  # in place of a name of a reading, which no constraint can have
 """Behind a unit that may be none: `2 min` is two minutes, or the least of several numbers."""
 # In another case, too: `5 Mb` is no number without a unit, whatever the unit may be. Not those of
 # two letters, as of them `Ha`, `Mm` and `US` are words.

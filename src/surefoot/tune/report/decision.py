@@ -18,7 +18,8 @@ from surefoot.tune.comparison.measured_limits import readings_of
 from surefoot.tune.comparison.paired_test import median_interval
 from surefoot.tune.definition.constraint_text import describe, limit_words, probability_text
 from surefoot.tune.estimate_text import quantity
-from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement
+from surefoot.tune.measuring.measurement import Failure, Measurement
+from surefoot.tune.measuring.quantity import VALUE
 from surefoot.tune.plain_text import escaped
 from surefoot.tune.report.contents import Decision, DecisionRow, Estimate, Interval, Trial
 from surefoot.tune.report.formatting import interval_text
@@ -65,8 +66,7 @@ def decision(findings: Findings, first: dict[str, Any]) -> Decision:
             )
             for side, one in known.items()
         }
-        words = limit_words(found.limit, unit)
-        row = _row(name, words, unit, predicted, runs, name, bounds)
+        row = _row(name, limit_words(found.limit, unit), unit, predicted, runs, name, bounds)
         again = () if math.isnan(found.contrary) else (describe(name, found, unit),)
         rows.append(replace(row, contradictions=(*row.contradictions, *again)))
     title = "" if same else "first measured" if own is None else "defaults"
@@ -89,7 +89,7 @@ def _values(state: StudyState) -> list[tuple[str, str, str, StudyBelief]]:
         return [(what, units.value, VALUE, state.belief)]
     first = next(iter(named))
     return [
-        (name, named[name].unit or "", VALUE if name == first else name, one)
+        (name, units.reported.get(name, ""), VALUE if name == first else name, one)
         for name, one in state.objectives.objectives.items()
     ]
 

@@ -205,8 +205,7 @@ def slice_figure(report: Report, along: Slice, limited: str = "") -> go.Figure:
     """
     name, choices = along.parameter.name, along.parameter.choices
     axis = _limited_axis(report, limited) if limited else _slice_axis(report)
-    unit = report.units.parameters.get(name, "")
-    figure = new_figure(escape(unit), "", axis, **SMALL)
+    figure = new_figure(escape(report.units.parameters.get(name, "")), "", axis, **SMALL)
     known = [pair for pair in report.readings(limited) if name in pair[0].params]
     trials, values = [trial for trial, _ in known], [value for _, value in known]
     positions = [_position(along, trial.params[name]) for trial in trials]
@@ -294,8 +293,7 @@ def linear_ticks(low: float, high: float) -> list[float]:
     step = next(
         s * size for s in (0.2, 0.25, 0.5, 1.0, 2.0, 2.5, 5.0) if (high - low) / s <= 4.0 * size
     )
-    first = math.ceil(low / step)
-    return [step * index for index in range(first, math.floor(high / step) + 1)]
+    return [step * index for index in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
 def log_ticks(low: float, high: float) -> list[float]:

@@ -67,8 +67,7 @@ def front_figure(
     )
     figure.data[-1].visible = bool(measured)
     members = sorted(front, key=lambda one: one.values[x])
-    others = [one for one in front.candidates if one not in members]
-    dominated = _places(others, x, y)
+    dominated = _places([one for one in front.candidates if one not in members], x, y)
     add_markers(figure, *dominated, "dominated", color=BLUE, symbol="circle-open", size=6)
     across, up, hover = _places(members, x, y)
     if len(front.names) == 2:
@@ -120,7 +119,7 @@ def fronts(report: Report) -> dict[str, go.Figure]:
         )
         for one, value in report.readings()
     ]
-    titles = {name: f"{name} [{unit}]" if unit else name for name, unit in found.of.items()}
+    titles = {name: found.units.named(name) for name in found.front.names}
     return {
         f"{x}, {y}": front_figure(found.front, x, y, trials, titles, [found.chosen])
         for x, y in combinations(found.front.names, 2)

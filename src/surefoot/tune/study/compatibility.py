@@ -11,7 +11,8 @@ from optuna.trial import FrozenTrial, TrialState
 from surefoot.integrations.optuna import ENVIRONMENT
 from surefoot.parameters.parameter import is_on_grid
 from surefoot.tune.definition.study_file import StudyFile, StudyFileError
-from surefoot.tune.measuring.measurement import VALUE, declared_units, unit_phrase
+from surefoot.tune.measuring.measurement import unit_phrase
+from surefoot.tune.measuring.quantity import VALUE
 from surefoot.tune.measuring.unit_scales import factor
 from surefoot.tune.plain_text import shown
 from surefoot.tune.study.trial_attributes import OWNER, UNITS, study_units
@@ -25,6 +26,7 @@ TABLES = {
     **dict.fromkeys(("environment", "fidelity", "objectives", "risk"), "nothing"),
 }
 _DECLARED = "units"  # key of a definition, of which one more may be declared later
+_READ = "read"  # what stands before each number in the output, by name
 PARAMETER_UNITS = "parameter units"  # the same of parameters
 
 
@@ -43,7 +45,8 @@ def definition(study_file: StudyFile) -> dict[str, Any]:
             for name, one in study_file.parameters.items()
         },
         "objective": {"command": objective.command, "function": objective.function},
-        _DECLARED: declared_units(study_file),
+        _DECLARED: study_file.declared_units,
+        _READ: {VALUE: objective.value, **{n: one.value for n, one in study_file.reported.items()}},
         PARAMETER_UNITS: dict(study_file.units.parameters),
     }
 
@@ -58,18 +61,18 @@ def continued(study_file: StudyFile, study: optuna.Study, trials: Sequence[Froze
     return now
 
 
-def recorded_units(study: optuna.Study, trials: Sequence[FrozenTrial]) -> dict[str, str]:
+def recorded_units(attributes: Mapping[str, Any], trials: Sequence[FrozenTrial]) -> dict[str, str]:
     """Units of a study's measurements by name, as declared or else printed, where there is one.
 
     Args:
-        study: The study.
+        attributes: User attributes of the study.
         trials: Its trials.
     """
     if not _is_measured(trials):
         return {}
-    stored = study.user_attrs.get(DEFINITION)
+    stored = attributes.get(DEFINITION)
     declared = stored.get(_DECLARED) if isinstance(stored, dict) else None
-    units = {**study_units(study.user_attrs), **study_units({UNITS: declared})}
+    units = {**study_units(attributes), **study_units({UNITS: declared})}
     return {name: unit for name, unit in units.items() if unit}
 
 
@@ -102,7 +105,7 @@ def check_compatible(
     stored = study.user_attrs.get(DEFINITION)
     _check_attributes(study_file, trials, stored, label)
     chosen = stored.get(PARAMETER_UNITS, {}) if stored and _has_values(trials) else {}
-    _check_units(study_file, recorded_units(study, trials), chosen, label)
+    _check_units(study_file, recorded_units(study.user_attrs, trials), chosen, label)
     if stored is None:
         _check_foreign_trials(study_file, trials, label)
         return ""
@@ -118,11 +121,16 @@ def check_compatible(
                 notes.append(f"the range of {key}")
             else:
                 different.append((f"{table}.{key}", _show(new, missing), _show(old, missing)))
+        if table == "objectives" and [*before][:1] != [*after][:1]:  # the values of the trials
+            new, old = (f"{shown(next(iter(one), ''))} first" for one in (after, before))
+            different.append((table, new, old))
     if different:
-        others = [key for key, _, _ in different[1:]]
-        raise _differs(study_file, *different[0], label, others)
-    if stored["objective"] != now["objective"]:
+        raise _differs(study_file, *different[0], label, [key for key, _, _ in different[1:]])
+    read = {**now[_READ], **(stored.get(_READ) or {})}
+    changed = [name for name, one in now[_READ].items() if read[name] != one]
+    if stored["objective"] != now["objective"] or VALUE in changed:
         notes.insert(0, "the objective")
+    notes += [f"what is read of {name}" for name in changed if name != VALUE]
     if not notes:
         return ""
     return (
@@ -154,7 +162,7 @@ def _check_units(
         label: Name of the storage.
     """
     given, limits = study_file.scheme.given, study_file.constraints
-    for name, unit in declared_units(study_file).items():
+    for name, unit in study_file.declared_units.items():
         key, limit = _key_of_unit(study_file, name), " and the limit in it" * (name in limits)
         _check_unit(study_file, key, measured.get(name, unit), unit, "measurements", limit, label)
     for name, unit in study_file.units.parameters.items():
@@ -204,7 +212,8 @@ def _check_attributes(
         not isinstance(stored, dict)
         or not isinstance(stored.get("objective"), dict)
         or not all(
-            isinstance(stored.get(one) or {}, dict) for one in (*TABLES, _DECLARED, PARAMETER_UNITS)
+            isinstance(stored.get(one) or {}, dict)
+            for one in (*TABLES, _DECLARED, PARAMETER_UNITS, _READ)
         )
     ):
         wrong = f"the user attribute {DEFINITION!r} is {shown(stored)}, expected a definition"

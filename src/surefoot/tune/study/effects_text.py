@@ -98,8 +98,7 @@ def largest_change(values: np.ndarray) -> tuple[int, float, float]:
     before = np.arange(1, number)
     sums = np.cumsum(values)[:-1]
     means = sums / before, (values.sum() - sums) / (number - before)
-    explained = before * (number - before) * (means[0] - means[1]) ** 2
-    split = int(np.argmax(explained))
+    split = int(np.argmax(before * (number - before) * (means[0] - means[1]) ** 2))
     return split + 1, float(means[0][split]), float(means[1][split])
 
 

@@ -12,7 +12,6 @@ from typing import Any
 from surefoot.integrations.optuna import Front, ParetoPoint
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.estimate_text import Units, estimate_text
-from surefoot.tune.measuring.measurement import VALUE, declared_units
 from surefoot.tune.measuring.quantity import sole
 from surefoot.tune.plain_text import shown
 from surefoot.tune.study.state import StudyState
@@ -21,15 +20,12 @@ from surefoot.types import InvalidInput
 _PREFERENCE = re.compile(r"\s*([^<>=\s]+)\s*(<=|>=)\s*([^<>=]*[^<>=\s])\s*")
 
 
-def preferences(
-    study_file: StudyFile, texts: Iterable[str], measured: Mapping[str, str]
-) -> dict[str, float]:
+def preferences(study_file: StudyFile, texts: Iterable[str]) -> dict[str, float]:
     """Limits of objectives by name, from texts such as "latency<=20" or "latency<=20us".
 
     Args:
         study_file: The study file.
         texts: The texts; each may have several, separated by commas.
-        measured: Units of the first measurement, by name.
 
     Returns:
         The limits, in the units of the study.
@@ -39,8 +35,6 @@ def preferences(
             cannot be converted to that of the objective.
     """
     limits: dict[str, float] = {}
-    units = {**measured, **declared_units(study_file)}
-    first = next(iter(study_file.scheme.objectives), "")
     examples = [
         f"{name}{'<=' if one.direction == 'minimize' else '>='}NUMBER"
         for name, one in study_file.scheme.objectives.items()
@@ -57,7 +51,7 @@ def preferences(
         name, number = found[1], sole(found[3])
         if number is None or number.sem or not math.isfinite(number.value):
             raise InvalidInput(f"--prefer: got {shown(text)}, expected a number behind {found[2]}")
-        unit = units.get(VALUE if name == first else name, "")
+        unit = study_file.units.reported.get(name, "")
         limit = number.limit_in(unit)
         if limit is None:
             known = f"{name} is in {unit}; expected a number of that unit"
@@ -110,7 +104,6 @@ class StudyFront:
     chosen: ParetoPoint
     note: str
     units: Units
-    of: Mapping[str, str]
 
     @classmethod
     def of_state(cls, state: StudyState) -> StudyFront:
@@ -119,14 +112,15 @@ class StudyFront:
             warnings.simplefilter("always")
             chosen = state.preferred
         note = " ".join(str(one.message) for one in caught)
-        study_file = state.study_file
-        of = {name: one.unit or "" for name, one in study_file.scheme.objectives.items()}
-        return cls(state.front, chosen, note, study_file.units, of)
+        return cls(state.front, chosen, note, state.study_file.units)
 
     @property
     def lines(self) -> list[str]:
         """A line for each point: its values with 95 % intervals, and its configuration."""
-        rows = [(values_text(one, self.of), self.units.settings(one.params)) for one in self.front]
+        rows = [
+            (values_text(one, self.units.reported), self.units.settings(one.params))
+            for one in self.front
+        ]
         width = max(len(values) for values, _ in rows)
         return [
             f"Front, {len(self.front)} of {len(self.front.candidates)} measured configurations:",
@@ -136,12 +130,12 @@ class StudyFront:
     @property
     def value(self) -> str:
         """The objectives at the recommended point."""
-        return values_text(self.chosen, self.of)
+        return values_text(self.chosen, self.units.reported)
 
     @property
     def further(self) -> str:
         """All objectives but the first at the recommended point."""
-        return values_text(self.chosen, self.of, self.front.names[1:])
+        return values_text(self.chosen, self.units.reported, self.front.names[1:])
 
     @property
     def as_json(self) -> dict[str, Any]:

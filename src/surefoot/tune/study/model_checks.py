@@ -191,8 +191,7 @@ def beside_others(trials: Sequence[FrozenTrial]) -> NDArray[np.bool_]:
     ends = [[math.nan if at is None else at.timestamp() for at in span] for span in spans]
     begun, ended = np.array(ends, dtype=np.float64).reshape(-1, 2).T
     order, beside = np.argsort(begun), np.zeros(len(begun), dtype=bool)
-    latest = np.fmax.accumulate(ended[order])
-    beside[order[1:]] |= begun[order[1:]] < latest[:-1]
+    beside[order[1:]] |= begun[order[1:]] < np.fmax.accumulate(ended[order])[:-1]
     beside[order[:-1]] |= begun[order[1:]] < ended[order[:-1]]
     return beside
 
@@ -291,8 +290,7 @@ def change_point(residuals: NDArray[np.float64]) -> tuple[int, float]:
         return 0, 1.0
     _, position, counts = np.unique(residuals, return_inverse=True, return_counts=True)
     ranks = (np.cumsum(counts) - 0.5 * (counts - 1))[position]  # of equal values their mean
-    before = np.arange(1, number)
-    statistic = 2.0 * np.cumsum(ranks)[:-1] - before * (number + 1.0)
+    statistic = 2.0 * np.cumsum(ranks)[:-1] - np.arange(1, number) * (number + 1.0)
     split = int(np.argmax(np.abs(statistic))) + 1
     largest = float(np.abs(statistic[split - 1]))
     return split, min(1.0, 2.0 * math.exp(-6.0 * largest**2 / (number**3 + number**2)))

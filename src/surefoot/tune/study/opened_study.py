@@ -182,6 +182,13 @@ def open_study(path: Path | str) -> OpenedStudy:
     return OpenedStudy(location, storage, study, sampler)
 
 
+def with_recorded_units(study_file: StudyFile) -> StudyFile:
+    """A study file with the units that the measurements of its study have, if there is one."""
+    with contextlib.suppress(NoStudy):
+        return open_study(study_file.path).state().study_file
+    return study_file
+
+
 def check_study(study_file: StudyFile) -> None:
     """Check that `create_study` could open a study's storage; nothing is created or changed.
 

@@ -12,7 +12,8 @@ import optuna
 from surefoot.integrations.optuna import CONSTRAINTS, STANDARD_ERROR, STANDARD_ERRORS
 from surefoot.parameters import Int
 from surefoot.tune.definition.study_file import StudyFile
-from surefoot.tune.measuring.measurement import VALUE, unit_phrase
+from surefoot.tune.measuring.measurement import unit_phrase
+from surefoot.tune.measuring.quantity import VALUE
 from surefoot.tune.measuring.unit_scales import factor, scaled
 from surefoot.tune.study.compatibility import DEFINITION, PARAMETER_UNITS
 from surefoot.types import InvalidInput

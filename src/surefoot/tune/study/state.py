@@ -13,6 +13,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from surefoot.integrations.optuna.predictions import unmeasured_text
 from surefoot.tune.definition.study_file import StudyFile
+from surefoot.tune.study.compatibility import recorded_units
 from surefoot.tune.study.confirm_stage import ConfirmStage, recommended
 from surefoot.tune.study.trial_attributes import (
     is_failed_round,
@@ -54,8 +55,8 @@ class StudyState:
 
     @cached_property
     def study_file(self) -> StudyFile:
-        """The checked study file."""
-        return self.opened.study_file
+        """The checked study file, with the units that its measurements have."""
+        return self.opened.study_file.measured_in(recorded_units(self.attributes, self.trials))
 
     @cached_property
     def finished(self) -> int:
@@ -110,9 +111,7 @@ class StudyState:
     @cached_property
     def front(self) -> Front:
         """The Pareto front of several objectives."""
-        declared = self.study_file.scheme.objectives
-        units = {name: one.unit for name, one in declared.items() if one.unit}
-        return replace(self.objectives.front(), units=units)
+        return replace(self.objectives.front(), units=self.study_file.units.reported)
 
     @property
     def preferred(self) -> ParetoPoint:

@@ -244,8 +244,7 @@ class JournalLock:
         while end > 0:
             begin = max(0, end - io.DEFAULT_BUFFER_SIZE)
             os.lseek(self._descriptor, begin, os.SEEK_SET)
-            block = os.read(self._descriptor, end - begin)
-            newline = block.rfind(b"\n")
+            newline = os.read(self._descriptor, end - begin).rfind(b"\n")
             if newline >= 0:
                 end = begin + newline + 1
                 break

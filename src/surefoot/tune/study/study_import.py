@@ -7,18 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import optuna
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from surefoot.integrations.optuna import ENVIRONMENT
 from surefoot.tune.comparison.named_settings import given_values
 from surefoot.tune.definition.study_file import StudyFile
-from surefoot.tune.measuring.measurement import MEASUREMENT, VALUE, declared_units
-from surefoot.tune.measuring.quantity import plain_number
+from surefoot.tune.measuring.measurement import MEASUREMENT
+from surefoot.tune.measuring.quantity import VALUE, plain_number
 from surefoot.tune.measuring.unit_scales import scaled
 from surefoot.tune.plain_text import shown
-from surefoot.tune.study.compatibility import recorded_units
-from surefoot.tune.study.location import NoStudy
-from surefoot.tune.study.opened_study import open_study
+from surefoot.tune.study.compatibility import DEFINITION, recorded_units
 from surefoot.tune.study.parameter_units import (
     ParameterConversion,
     attributes_in_units,
@@ -26,7 +25,7 @@ from surefoot.tune.study.parameter_units import (
     size_of,
 )
 from surefoot.tune.study.stored_file import study_in
-from surefoot.tune.study.table_import import Imported, add_trials
+from surefoot.tune.study.table_import import Imported, add_trials, assumption, own_units
 from surefoot.tune.study.trial_attributes import (
     IMPORTED,
     OWNER,
@@ -69,8 +68,9 @@ def import_study(
     study_file, file = StudyFile.load(path), Path(storage).absolute()
     study, trials = study_in(study_file, file)
     name = study.study_name
-    theirs = recorded_units(study, trials)
-    own, of_parameters = _own_units(study_file)
+    _check_objectives(study_file, study, file)
+    theirs = recorded_units(study.user_attrs, trials)
+    own, of_parameters = own_units(study_file)
     units = {**theirs, **own}
     sizes = {
         name: size_of(MEASUREMENT if name == VALUE else name, one, units[name], file, study_file)
@@ -78,16 +78,10 @@ def import_study(
     }
     conversion = ParameterConversion.between(study, file, study_file, of_parameters)
     recorded = recorded_parameter_units(study)
-    parameters = {one for trial in trials for one in trial.params}
-    if assumed := [
-        f"{one} in {unit}"
-        for one, unit in of_parameters.items()
-        if one in parameters and one not in recorded
-    ]:
-        note(
-            f"{file.name} records no unit of these parameters, whose values are taken to be "
-            f"{', '.join(assumed)}"
-        )
+    there = {one for trial in trials for one in trial.params} - recorded.keys()
+    known = {name: unit for name, unit in own.items() if unit and name not in theirs}
+    if assumed := known | {name: one for name, one in of_parameters.items() if name in there}:
+        note(assumption(file.name, assumed))
     takeover = _Takeover(study_file, file, sizes, conversion, *_conditions(study_file, given or {}))
     rounds = [trial for trial in trials if is_round(trial) and trial.state != TrialState.PRUNED]
     adopted = [takeover.adopted(trial, f"{name} {trial.number}") for trial in rounds]
@@ -95,6 +89,19 @@ def import_study(
     skipped, outside = len(trials) - len(rounds), len(rounds) - len(fitting)
     known = {**recorded, **of_parameters}
     return add_trials(study_file, fitting, skipped, outside, units, known, note=note)
+
+
+def _check_objectives(study_file: StudyFile, study: optuna.Study, file: Path) -> None:
+    """Check that the values of another study's trials are of the same objective."""
+    theirs, own = (
+        next(iter(one.get("objectives") or ()), "")
+        for one in (study.user_attrs.get(DEFINITION) or {}, study_file.scheme.definition)
+    )
+    if theirs and own and theirs != own:
+        raise InvalidInput(
+            f"{file}: the first of its objectives is {shown(theirs)}, expected {shown(own)} as in "
+            f"{study_file.path.name}: give them the same names, and the same first one"
+        )
 
 
 def _conditions(
@@ -117,19 +124,6 @@ def _conditions(
             variables[name] = one.nearest(number)
     given = {name: text for name, text in texts.items() if name in scheme.given}
     return given_values(study_file, given, partly=True), variables
-
-
-def _own_units(study_file: StudyFile) -> tuple[dict[str, str], dict[str, str]]:
-    """Units of measurements and of parameters: of a study file, else as its study has them."""
-    declared, of_parameters = declared_units(study_file), study_file.units.parameters
-    try:
-        opened = open_study(study_file.path)
-    except NoStudy:
-        return declared, {**of_parameters}
-    return (
-        {**recorded_units(opened.study, opened.state().trials), **declared},
-        {**recorded_parameter_units(opened.study), **of_parameters},
-    )
 
 
 @dataclass(frozen=True)

@@ -18,11 +18,16 @@ from surefoot.integrations.optuna import TIME
 from surefoot.tune.definition.environment import Variable
 from surefoot.tune.definition.parameters import value_of, written
 from surefoot.tune.definition.study_file import StudyFile
+from surefoot.tune.measuring.measurement import MEASUREMENT
+from surefoot.tune.measuring.quantity import VALUE as NUMBER
 from surefoot.tune.measuring.quantity import plain_number
+from surefoot.tune.measuring.unit_scales import scaled
 from surefoot.tune.plain_text import shown, storable
 from surefoot.tune.study.compatibility import DEFINITION, PARAMETER_UNITS
-from surefoot.tune.study.opened_study import create_study
-from surefoot.tune.study.tables import FORMULA, check_cells, read_table
+from surefoot.tune.study.location import NoStudy
+from surefoot.tune.study.opened_study import create_study, open_study
+from surefoot.tune.study.parameter_units import recorded_parameter_units, size_of
+from surefoot.tune.study.tables import FORMULA, check_cells, read_table, reported
 from surefoot.tune.study.trial_attributes import (
     IMPORTED,
     SECONDS,
@@ -36,6 +41,7 @@ from surefoot.types import InvalidInput
 
 VALUE, FAILED, STATE, DURATION = "value", "failure", "state", "seconds"
 ERROR, WHO, WHEN = "sem", "worker", "time"
+UNIT = "unit_"  # before the name of a column, of the one with its unit
 EXPECTED_TIME = "a time such as 2026-03-01 14:30:00, or in seconds since 1970"
 STARTED = "start"  # the name of `export`, where the study's own time may be another
 IGNORED = ("", "number", "weight", "datetime_complete")  # of which a study makes its own
@@ -81,10 +87,11 @@ def import_table(
     `sem` is the standard error of the value, `worker` the name of the machine, `time` (or `start`,
     of `export`) when it began. A constraint has a column `constraint_NAME` or of its name if it was
     measured, and `sem_NAME` is its standard error. A cell of an inactive parameter is ignored, and
-    a failure needs no environment. A row whose `state` is running, waiting, pruned or interrupted
-    is left out. All rows are checked before the first is added. A row that is a trial of the study
-    already, imported or measured, is not added again: one with the same parameters, environment and
-    value, and the same worker and time where both are given.
+    a failure needs no environment. `unit_COLUMN` is the unit of a column, in all rows the same one;
+    numbers without one are in that of the study. A row whose `state` is running, waiting, pruned or
+    interrupted is left out. All rows are checked before the first is added. A row that is a trial
+    of the study already, imported or measured, is not added again: one with the same parameters,
+    environment and value, and the same worker and time where both are given.
 
     Args:
         path: The study file.
@@ -102,10 +109,35 @@ def import_table(
             command adds the others.
     """
     study_file = StudyFile.load(path)
-    read = _Table(study_file, Path(table))
-    trials = read.trials()
-    added = add_trials(study_file, trials, read.skipped, note=note)
+    read, (measured, of_parameters) = _Table(study_file, Path(table)), own_units(study_file)
+    trials = read.trials(measured, of_parameters)
+    if read.assumed:
+        note(assumption(read.path.name, read.assumed))
+    added = add_trials(study_file, trials, read.skipped, 0, measured, of_parameters, note=note)
     return replace(added, ignored=tuple(read.ignored))
+
+
+def own_units(study_file: StudyFile) -> tuple[dict[str, str], dict[str, str]]:
+    """Units of measurements and of parameters: of a study file, else as its study has them.
+
+    That of measurements without one is empty.
+    """
+    declared, of_parameters = study_file.declared_units, dict(study_file.units.parameters)
+    try:
+        opened = open_study(study_file.path)
+    except NoStudy:
+        return declared, of_parameters
+    state = opened.state()
+    return (
+        {**study_units(state.attributes), **state.study_file.recorded, **declared},
+        {**recorded_parameter_units(opened.study), **of_parameters},
+    )
+
+
+def assumption(source: str, units: Mapping[str, str]) -> str:
+    """In which units numbers are taken to be, of which a file says none."""
+    each = ", ".join(f"{MEASUREMENT if n == NUMBER else n} in {one}" for n, one in units.items())
+    return f"{source} has no unit of these numbers, which are taken as they are: {each}"
 
 
 def add_trials(
@@ -167,13 +199,14 @@ class _Table:
         self.value = self._column(VALUE)
         self.constraints = {
             name: self._column(column, name)
-            for name, column in _reported(study_file).items()
+            for name, column in reported(study_file).items()
             if name in self.header or column in self.header
         }
         used, named = self._used(), {**self.environment, **self.parameters}
         self.others = {name: index for index, name in enumerate(self.header) if index not in used}
         errors = [f"{ERROR}_{name}" for name in self.constraints]
-        known = (FAILED, STATE, DURATION, ERROR, *errors, WHO, WHEN, STARTED, *IGNORED)
+        units = [f"{UNIT}{self.header[index]}" for index in used]
+        known = (FAILED, STATE, DURATION, ERROR, *errors, WHO, WHEN, STARTED, *IGNORED, *units)
         self.ignored: list[str] = []
         for index, name in enumerate(self.header):
             if index in used:
@@ -191,35 +224,66 @@ class _Table:
                 raise InvalidInput(
                     f"{path}: unknown column {shown(name)}{_of_export(name)}, expected the "
                     f"parameters ({', '.join(study_file.parameters)}), "
-                    f"{', '.join([VALUE, *_reported(study_file)])}, {STATE}, {FAILED}, "
+                    f"{', '.join([VALUE, *reported(study_file)])}, {STATE}, {FAILED}, "
                     f"{DURATION}, {ERROR}, {WHO} and {WHEN}"
                 )
         self.skipped = 0
+        self.sizes: dict[int, float] = {}  # what numbers are multiplied by, by column
+        self.assumed: dict[str, str] = {}  # units of numbers that have none in the table
 
-    def trials(self) -> list[tuple[FrozenTrial, datetime | None]]:
+    def trials(
+        self, measured: dict[str, str], of_parameters: dict[str, str]
+    ) -> list[tuple[FrozenTrial, datetime | None]]:
         """The trials of all finished rows, and when each began, None where it is unknown.
 
+        Args:
+            measured: Units of measurements by name; those that it lacks are added.
+            of_parameters: Those of parameters.
+
         Raises:
-            InvalidInput: If a row is wrong.
+            InvalidInput: If a row is wrong, or a unit cannot be converted.
         """
         seen: dict[str, int] = {}
         trials = []
-        for line, cells in self._rows:
-            row = _Row(self, line, cells)
-            check_cells(self.path, self.header, line, cells, NOTHING)
-            if len(cells) < len(self.header):
+        rows = [_Row(self, line, cells) for line, cells in self._rows]
+        for row in rows:
+            check_cells(self.path, self.header, row.line, row.cells, NOTHING)
+            if len(row.cells) < len(self.header):
                 raise row.refused(
-                    f"got {len(cells)} cells, expected {len(self.header)} as in the first line: "
-                    "the row is not complete"
+                    f"got {len(row.cells)} cells, expected {len(self.header)} as in the first "
+                    "line: the row is not complete"
                 )
+        self._convert(rows, {NUMBER: self.value, **self.constraints}, measured)
+        self._convert(rows, self.parameters, of_parameters)
+        for name in (NUMBER, *self.constraints):
+            measured.setdefault(name, "")
+        for row in rows:
             if row.is_unfinished():
                 self.skipped += 1
                 continue
+            cells = row.cells
             digest = hashlib.sha256(repr((self.header, cells)).encode()).hexdigest()[:16]
             seen[digest] = seen.get(digest, 0) + 1  # equal rows are measurements of their own
-            trial = row.trial(f"{digest}-{seen[digest]}")
-            trials.append((trial, row.begun()))
+            trials.append((row.trial(f"{digest}-{seen[digest]}"), row.begun()))
         return trials
+
+    def _convert(
+        self, rows: Sequence[_Row], columns: Mapping[str, int], own: dict[str, str]
+    ) -> None:
+        """Find the sizes of columns in the units of the study, which has theirs if it has none."""
+        for name, index in columns.items():
+            column, unit = f"{UNIT}{self.header[index]}", ""
+            for row in rows:
+                given = row.text(column)
+                if unit and given not in ("", unit):
+                    raise row.wrong(column, given, f"{shown(unit)} as in the rows before")
+                unit = unit or given
+            if unit:
+                what = MEASUREMENT if name == NUMBER else name
+                wanted = own.setdefault(name, unit)
+                self.sizes[index] = size_of(what, unit, wanted, self.path, self.study_file)
+            elif own.get(name):
+                self.assumed[name] = own[name]
 
     def _column(self, *names: str) -> int:
         for name in names:
@@ -259,16 +323,16 @@ class _Row:
 
     def is_unfinished(self) -> bool:
         """Whether a row is of a trial without an end; `InvalidInput` for a wrong state."""
-        given = self._text(STATE)
+        given = self.text(STATE)
         state, value = given.lower().removeprefix("trialstate."), self._cell(self.table.value)
         if state in UNFINISHED:
             return True
         if state not in (*MEASURED, *NOT_MEASURED):
             known = ", ".join(("complete", "fail", *UNFINISHED))
-            raise self._wrong(STATE, given, f"one of {known}")
+            raise self.wrong(STATE, given, f"one of {known}")
         if state and (state in MEASURED) is not bool(value):
             expected = "a value" if state in MEASURED else "no value"
-            raise self._wrong(STATE, given, f"{expected} beside it, got {shown(value)}")
+            raise self.wrong(STATE, given, f"{expected} beside it, got {shown(value)}")
         return False
 
     def trial(self, identity: str) -> FrozenTrial:
@@ -289,13 +353,14 @@ class _Row:
         if not measured and not any(under.values()):  # a failure may have none
             under = {}
         cells = {name: self._cell(index) for name, index in self.table.constraints.items()}
-        others = {name: self._number(name, cell) for name, cell in cells.items() if cell}
-        errors = {name: self._error(f"{ERROR}_{name}") for name in others}
-        reason = storable(_unquoted(self._text(FAILED))) or "no value in the table"
+        of = self.table.constraints
+        others = {n: self._number(n, cell, of[n]) for n, cell in cells.items() if cell}
+        errors = {name: self._error(f"{ERROR}_{name}", of[name]) for name in others}
+        reason = storable(_unquoted(self.text(FAILED))) or "no value in the table"
         record = {
             "seconds": self._seconds(),
-            "sem": self._error(ERROR),
-            "worker": storable(_unquoted(self._text(WHO))) or None,
+            "sem": self._error(ERROR, self.table.value),
+            "worker": storable(_unquoted(self.text(WHO))) or None,
             "environment": {
                 name: self._observed(name, cell, self.table.variables[name])
                 for name, cell in under.items()
@@ -320,15 +385,15 @@ class _Row:
             )
         )
 
-    def _error(self, column: str) -> float | None:
-        """A standard error, None for an empty cell."""
-        cell = self._text(column)
-        return self._at_least_0(column, cell, "a standard error") if cell else None
+    def _error(self, column: str, of: int) -> float | None:
+        """A standard error of a column, None for an empty cell."""
+        cell = self.text(column)
+        return self._at_least_0(column, cell, "a standard error", of) if cell else None
 
     def _value(self, cell: str) -> float:
-        value = self._number(VALUE, cell)
+        value = self._number(VALUE, cell, self.table.value)
         if value <= 0.0 and self.table.study_file.objective.log:
-            raise self._wrong(VALUE, cell, "a number above 0, since log = true")
+            raise self.wrong(VALUE, cell, "a number above 0, since log = true")
         return value
 
     def _at(self, trial: FrozenTrial) -> FrozenTrial:
@@ -340,7 +405,7 @@ class _Row:
                 trial.datetime_complete = _storable(begun + lasted)
             except (ValueError, OverflowError, OSError):
                 expected = "a duration that ends before the year 10000"
-                raise self._wrong(DURATION, self._text(DURATION), expected) from None
+                raise self.wrong(DURATION, self.text(DURATION), expected) from None
         return trial
 
     def begun(self) -> datetime | None:
@@ -349,12 +414,12 @@ class _Row:
 
     def _clock(self, column: str) -> datetime | None:
         """A time as ISO 8601 writes it with `-`, or in seconds since 1970; None for no cell."""
-        text = self._text(column)
+        text = self.text(column)
         if not text:
             return None
         seconds = plain_number(text)
         if (seconds is None and not _CALENDAR.match(text)) or _DAY.fullmatch(text):
-            raise self._wrong(column, text, EXPECTED_TIME)
+            raise self.wrong(column, text, EXPECTED_TIME)
         try:
             if seconds is not None:
                 return _storable(datetime.fromtimestamp(seconds))
@@ -362,14 +427,16 @@ class _Row:
             given = given if given.tzinfo is None else given.astimezone().replace(tzinfo=None)
             return _storable(given)
         except (ValueError, OverflowError, OSError):
-            raise self._wrong(column, text, EXPECTED_TIME) from None
+            raise self.wrong(column, text, EXPECTED_TIME) from None
 
     def _parameter(self, name: str) -> Any:
-        cell = _unquoted(self._cell(self.table.parameters[name]))
-        parameter = self.table.study_file.space.parameters[name]
+        cell, size = _unquoted(self._cell(index := self.table.parameters[name])), self.table.sizes
+        parameter, number = self.table.study_file.space.parameters[name], plain_number(cell)
+        if number is not None and number not in parameter.special and size.get(index, 1.0) != 1.0:
+            cell = f"{scaled(number, size[index]):.15g}"
         value = value_of(cell, parameter)
         if value is None:
-            raise self._wrong(name, cell, written(parameter))
+            raise self.wrong(name, cell, written(parameter))
         return value
 
     def _observed(self, name: str, cell: str, variable: Variable) -> float:
@@ -377,31 +444,33 @@ class _Row:
         value = self._number(name, cell)
         wanted = variable.mismatch(value)
         if wanted is not None:
-            raise self._wrong(name, cell, wanted)
+            raise self.wrong(name, cell, wanted)
         return variable.nearest(value)
 
     def _seconds(self) -> float | None:
         """A duration in seconds, or as pandas writes one, `0 days 00:01:02.5`; None for no cell."""
-        if not (cell := self._text(DURATION)):
+        if not (cell := self.text(DURATION)):
             return None
         if (parts := _DURATION.fullmatch(cell)) is None:
             return self._at_least_0(DURATION, cell, "a duration")
         days, hours, minutes, seconds = (float(part or 0) for part in parts.groups())
         return 86400.0 * days + 3600.0 * hours + 60.0 * minutes + seconds
 
-    def _at_least_0(self, column: str, cell: str, what: str) -> float:
-        if (number := self._number(column, cell)) < 0.0:
-            raise self._wrong(column, cell, f"{what} of at least 0")
+    def _at_least_0(self, column: str, cell: str, what: str, of: int = -1) -> float:
+        if (number := self._number(column, cell, of)) < 0.0:
+            raise self.wrong(column, cell, f"{what} of at least 0")
         return number
 
-    def _number(self, name: str, cell: str) -> float:
+    def _number(self, name: str, cell: str, of: int = -1) -> float:
+        """The number of a cell, in the unit of the study where it is of a column with one."""
         found = plain_number(cell)
         if found is None or not math.isfinite(found):
             empty = ", or an empty cell for a failed measurement" if name == VALUE else ""
-            raise self._wrong(name, cell, f"a finite number{empty}")
-        return found
+            raise self.wrong(name, cell, f"a finite number{empty}")
+        return scaled(found, self.table.sizes.get(of, 1.0))
 
-    def _wrong(self, name: str, cell: str, expected: str) -> InvalidInput:
+    def wrong(self, name: str, cell: str, expected: str) -> InvalidInput:
+        """An error that says what is wrong with a cell."""
         return self.refused(f"got {shown(cell)} in column {shown(name)}, expected {expected}")
 
     def refused(self, why: str) -> InvalidInput:
@@ -411,18 +480,9 @@ class _Row:
     def _cell(self, index: int) -> str:
         return self.cells[index].strip()
 
-    def _text(self, name: str) -> str:
+    def text(self, name: str) -> str:
         """The cell of a column that is of the trial itself, empty where there is none."""
         return self._cell(self.table.others[name]) if name in self.table.others else ""
-
-
-def _reported(study_file: StudyFile) -> dict[str, str]:
-    """Names that `export` gives the columns of what is measured beside the value."""
-    further = study_file.scheme.further
-    return {
-        name: f"{'objective' if name in further else 'constraint'}_{name}"
-        for name in study_file.reported
-    }
 
 
 def _of_export(name: str) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
+from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.quantity import plain_number
 from surefoot.tune.output_file import check_output, output_file
 from surefoot.tune.plain_text import escaped, storable
@@ -53,8 +54,8 @@ def export(opened: OpenedStudy, output: Path) -> int:
     variable of the environment, value, `objective_NAME` for each further objective,
     `constraint_NAME` for each constraint, weight (1: full weight, near 0: treated as an outlier),
     sem (standard error of the value), `sem_NAME` (of a further objective or a constraint), worker
-    (who or what measured it), failure, start (local time) and seconds. The file appears complete or
-    not at all.
+    (who or what measured it), failure, start (local time), seconds, and `unit_COLUMN` for each
+    column of which the unit is known. The file appears complete or not at all.
 
     Args:
         opened: The study, as `open_study` gives it.
@@ -89,7 +90,7 @@ def trial_table(state: StudyState) -> tuple[list[dict[str, Any]], list[str]]:
         weights = dict(zip(state.belief.trials, state.belief.weights.tolist(), strict=True))
     except NotReady:
         weights = {}
-    parameters = list(study_file.parameters)
+    parameters, units, of = list(study_file.parameters), study_file.units, reported(study_file)
     variables = list(study_file.scheme.variables)
 
     def row(trial: FrozenTrial) -> dict[str, Any]:
@@ -102,18 +103,29 @@ def trial_table(state: StudyState) -> tuple[list[dict[str, Any]], list[str]]:
             **{f"params_{name}": trial.params.get(name) for name in parameters},
             **{f"environment_{name}": environment.get(name) for name in variables},
             "value": trial.value if trial.state == TrialState.COMPLETE else None,
-            **{f"objective_{name}": others.get(name) for name in study_file.scheme.further},
-            **{f"constraint_{name}": others.get(name) for name in study_file.constraints},
+            **{column: others.get(name) for name, column in of.items()},
             "weight": weights.get(trial.number),
             "sem": known["sem"],
             **{f"sem_{name}": errors.get(name) for name in study_file.reported},
             **{name: known[name] for name in ("worker", "failure")},
             "start": trial_start(trial),
             "seconds": known["seconds"],
+            **({"unit_value": units.value} if units.value else {}),
+            **{f"unit_params_{name}": unit for name, unit in units.parameters.items()},
+            **{f"unit_{of[n]}": one for n, one in units.reported.items() if n in of},
         }
 
     columns = list(row(create_trial(state=TrialState.WAITING)))
     return [row(trial) for trial in state.trials], columns
+
+
+def reported(study_file: StudyFile) -> dict[str, str]:
+    """Names of the columns of what is measured beside the value, by name."""
+    further = study_file.scheme.further
+    return {
+        name: f"{'objective' if name in further else 'constraint'}_{name}"
+        for name in study_file.reported
+    }
 
 
 def _write_csv(rows: list[dict[str, Any]], columns: Sequence[str], path: Path) -> None:
@@ -286,8 +298,7 @@ def _read_parquet(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
         table = read_table(path)
     except (ArrowException, OSError) as error:
         raise InvalidInput(f"{path}: cannot be read as Parquet: {escaped(str(error))}") from None
-    columns = [column.to_pylist() for column in table.columns]
-    rows = zip(*columns, strict=True)
+    rows = zip(*[column.to_pylist() for column in table.columns], strict=True)
     cells = ([_text(one) for one in row] for row in rows)
     return list(map(str, table.column_names)), list(enumerate(cells, 1))
 

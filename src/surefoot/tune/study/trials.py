@@ -28,13 +28,12 @@ from surefoot.parameters import Space
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.measurement import (
     MAX_FAILURES,
-    VALUE,
     Failure,
     Measurement,
-    declared_units,
     in_study_units,
     positive,
 )
+from surefoot.tune.measuring.quantity import VALUE
 from surefoot.tune.measuring.race import NO_RACE, Race
 from surefoot.tune.plain_text import shown
 from surefoot.tune.study import trial_owner
@@ -205,19 +204,27 @@ class StudyTrials:
         return self.opened.attempt("reading units", partial(self._in_study_units, result))
 
     def _in_study_units(self, result: Measurement) -> Measurement | Failure:
-        study, declared = self.opened.study, declared_units(self.study_file)
-        known = study_units(study.user_attrs)
+        known = study_units(self.opened.study.user_attrs)
         if not result.units.keys() - known.keys():
-            return in_study_units(result, declared, known)
+            return in_study_units(result, self.study_file.declared_units, known)
         with self.opened.lock():  # one process at a time has the first measurement
             state = self.opened.read()
-            known = study_units(state.attributes)
-            if not known and any(one.state == TrialState.COMPLETE for one in state.trials):
-                known = {**result.units, **recorded_units(study, state.trials)}
-            settled = in_study_units(result, declared, known)
-            if isinstance(settled, Measurement):
-                study.set_user_attr(UNITS, {**settled.units, **known})
+            settled = self.settled(result, state)
+            self.keep_units(settled, state)
         return settled
+
+    def settled(self, result: Measurement, state: StudyState) -> Measurement | Failure:
+        """A measurement in the units of a study, of which nothing is written."""
+        known = study_units(state.attributes)
+        if not known and any(one.state == TrialState.COMPLETE for one in state.trials):
+            known = {**result.units, **recorded_units(state.attributes, state.trials)}
+        return in_study_units(result, self.study_file.declared_units, known)
+
+    def keep_units(self, settled: Measurement | Failure, state: StudyState) -> None:
+        """Record the units of a first measurement, before anything else of the trial."""
+        known = study_units(state.attributes)
+        if isinstance(settled, Measurement) and settled.units.keys() - known.keys():
+            self.opened.study.set_user_attr(UNITS, {**settled.units, **known})
 
     def _record(self, trial: Trial | FrozenTrial, result: Measurement | Failure) -> None:
         known = trial.user_attrs.keys() & {STANDARD_ERROR}  # of a queued trial: not of this result
