@@ -74,15 +74,15 @@ class Cost:
 
 COMMANDS = (  # in this order; fits are kept from one command to the next
     ("tune", Cost(fits=27, beliefs=27, statements=2200, files=1100)),  # one of each a round
-    ("recommend", Cost(fits=0, beliefs=3, statements=27, files=15)),  # with two earlier states
-    ("status", Cost(fits=0, beliefs=0, statements=21, files=12)),
-    ("ask", Cost(fits=0, beliefs=0, statements=82, files=47)),
-    ("tell", "27", "0.5", Cost(fits=0, beliefs=0, statements=59, files=32)),
-    ("recommend", Cost(fits=1, beliefs=3, statements=27, files=16)),  # to what was told
-    ("recommend", Cost(fits=0, beliefs=3, statements=27, files=15)),
-    ("predict", "trial 3", Cost(fits=0, beliefs=1, statements=44, files=25)),
-    ("report", "-o", "{folder}/r.html", Cost(fits=0, beliefs=10, statements=41, files=25)),
-    ("export", "-o", "{folder}/t.csv", Cost(fits=0, beliefs=1, statements=23, files=15)),
+    ("recommend", Cost(fits=0, beliefs=3, statements=25, files=14)),  # with two earlier states
+    ("status", Cost(fits=0, beliefs=0, statements=19, files=11)),
+    ("ask", Cost(fits=0, beliefs=0, statements=80, files=46)),
+    ("tell", "27", "0.5", Cost(fits=0, beliefs=0, statements=60, files=34)),
+    ("recommend", Cost(fits=1, beliefs=3, statements=25, files=15)),  # to what was told
+    ("recommend", Cost(fits=0, beliefs=3, statements=25, files=14)),
+    ("predict", "trial 3", Cost(fits=0, beliefs=1, statements=40, files=23)),
+    ("report", "-o", "{folder}/r.html", Cost(fits=0, beliefs=10, statements=39, files=24)),
+    ("export", "-o", "{folder}/t.csv", Cost(fits=0, beliefs=1, statements=21, files=14)),
 )
 IMPORTED = {
     "status": set(),
