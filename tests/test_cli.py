@@ -217,7 +217,7 @@ def test_recommend_gives_the_models_value_in_the_studys_units(study):
     code, out, _ = surefoot("recommend", path, "--json")
     found = json.loads(out)
     assert code == 0
-    keys = ["params", "value", "lower", "upper", "estimand", "trials", "failed"]
+    keys = ["params", "value", "lower", "upper", "estimand", "unit", "trials", "failed"]
     assert list(found) == [*keys, "statements", "warnings", "effects", "failures"]
     assert found["estimand"] == "location"
     assert list(found["params"]) == ["share", "mode"]

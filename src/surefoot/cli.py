@@ -458,9 +458,9 @@ def import_(
     The study is created if it does not exist. The table has one column for each parameter, named
     like it, and `value`; a row without a value is a failure. Optional columns: `failure` (the
     reason), `sem` (standard error), `worker`, `time` or `start` (when it began), `seconds` (how
-    long it took), `state` (complete, fail; others are left out), and one for each constraint. A
-    table of Optuna's `trials_dataframe` will do. Rows that are trials of the study already are not
-    added again.
+    long it took), `state` (complete, fail; others are left out), one for each constraint, and
+    `unit_COLUMN`; numbers without a unit are in that of the study. A table of Optuna's
+    `trials_dataframe` will do. Rows that are trials of the study already are not added again.
 
     Instead of a table, an SQLite file or a journal of Optuna, such as the study's own from before
     its parameters were changed: a parameter that is new there has its default in all earlier

@@ -329,6 +329,7 @@ class Findings:
             "lower": lower,
             "upper": upper,
             "estimand": best.estimand,
+            "unit": self.state.study_file.units.value,
             "trials": self.trials,
             "failed": self.failed,
         }
