@@ -77,7 +77,7 @@ COMMANDS = (  # in this order; fits are kept from one command to the next
     ("recommend", Cost(fits=0, beliefs=3, statements=25, files=14)),  # with two earlier states
     ("status", Cost(fits=0, beliefs=0, statements=19, files=11)),
     ("ask", Cost(fits=0, beliefs=0, statements=80, files=46)),
-    ("tell", "27", "0.5", Cost(fits=0, beliefs=0, statements=60, files=34)),
+    ("tell", "27", "0.5", Cost(fits=0, beliefs=0, statements=57, files=31)),
     ("recommend", Cost(fits=1, beliefs=3, statements=25, files=15)),  # to what was told
     ("recommend", Cost(fits=0, beliefs=3, statements=25, files=14)),
     ("predict", "trial 3", Cost(fits=0, beliefs=1, statements=40, files=23)),

@@ -116,6 +116,16 @@ def test_a_refused_first_number_decides_nothing(tmp_path: Path) -> None:
     assert study.tell(asked.id, "12 ms").value == 12.0
 
 
+def test_a_function_without_a_unit_has_none(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    text = path.read_text().replace('command = "sh print.sh {n}"', 'function = "measured:value"')
+    path.write_text(text)
+    (tmp_path / "measured.py").write_text("def value(n):\n    return 12.0 + n\n")
+    surefoot("tune", path, "--rounds", 1, "--quiet")
+    with pytest.raises(InvalidInput, match="is in ms, and those of the study are without a unit"):
+        by_tell(path, "12 ms")
+
+
 def test_a_printed_unit_is_shown_and_a_comparison_is_in_it(tmp_path: Path) -> None:
     """Programs that scale their unit print one below 1 ms and another above it."""
     path = written(tmp_path)

@@ -78,8 +78,8 @@ class Measurement:
 
     @property
     def units(self) -> dict[str, str]:
-        """Units of the readings that came as text, by name; an empty one where it has none."""
-        return {name: one.unit for name, one in self.readings.items() if one.text}
+        """Units of the readings, by name; an empty one where it has none."""
+        return {name: one.unit for name, one in self.readings.items()}
 
     def measuring(self, number: Quantity) -> Measurement:
         """The same with another number."""

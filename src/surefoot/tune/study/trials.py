@@ -199,7 +199,7 @@ class StudyTrials:
         """A measurement in the study's units, which the first one decides; an unclear failure
         if it cannot be converted.
         """
-        if isinstance(result, Failure) or not result.units:
+        if isinstance(result, Failure):
             return result
         return self.opened.attempt("reading units", partial(self._in_study_units, result))
 
