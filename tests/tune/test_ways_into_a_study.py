@@ -9,9 +9,11 @@ import pytest
 
 from support.commands import surefoot
 from surefoot.integrations.optuna import STANDARD_ERROR
-from surefoot.tune import NoStudy, StudyFileError, import_table, open_study
+from surefoot.tune import NoStudy, StudyFile, StudyFileError, import_table, open_study
 from surefoot.tune.ask_tell.ask_tell import open_ask_tell
 from surefoot.tune.comparison.comparison_file import comparison_path
+from surefoot.tune.study import table_import
+from surefoot.tune.study.opened_study import OpenedStudy
 from surefoot.tune.study.study_import import import_study
 from surefoot.types import InvalidInput, SurefootError
 
@@ -139,6 +141,67 @@ def test_a_printed_unit_is_shown_and_a_comparison_is_in_it(tmp_path: Path) -> No
     assert found == {"a": (1300.0, "us"), "b": (1310.0, "us")}
 
 
+def test_a_comparison_that_began_in_another_unit_is_in_that_of_the_study(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    printing(path, "12000 us")
+    compared = ("compare", path, "--a", "n=3", "--b", "n=4", "--runs")
+    surefoot(*compared, 1)
+    by_tune(path, "12.5 ms", rounds=1)
+    printing(path, "12.5 ms")
+    assert "pair 2: A 12.5 ms, B 12.5 ms" in surefoot(*compared, 2)
+    found = open_study(path).state().study_file
+    lines = [json.loads(one) for one in comparison_path(found).open()]
+    assert [one["value"] for one in lines if "value" in one] == [12000.0, 12000.0, 12.5, 12.5]
+
+
+def test_a_study_without_a_unit_is_imported_without_one(tmp_path: Path) -> None:
+    old, path = written(tmp_path / "old"), written(tmp_path / "new")
+    by_tune(old, "12", rounds=1)
+    import_study(path, old.with_name("ways.log"))
+    with pytest.raises(AssertionError, match="those of the study are without a unit"):
+        by_tune(path, "12 ms", rounds=2)
+    assert values(path) == [12.0]
+
+
+def test_two_imports_at_once_are_in_one_unit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(tmp_path)
+    create, table = table_import.create_study, tmp_path / "other.csv"
+    table.write_text("n,value,unit_value\n10,0.013,s\n")
+
+    def beaten(study_file: StudyFile) -> OpenedStudy:
+        """Another import has just begun the study."""
+        monkeypatch.setattr(table_import, "create_study", create)
+        import_table(path, table)
+        return create(study_file)
+
+    monkeypatch.setattr(table_import, "create_study", beaten)
+    with pytest.raises(InvalidInput, match="another process has just added numbers in s"):
+        by_a_table(path, "12 ms")
+    by_a_table(path, "12 ms")
+    assert values(path) == [0.013, 0.012]
+
+
+def test_a_parameter_without_a_unit_has_none(tmp_path: Path) -> None:
+    path, table = written(tmp_path), tmp_path / "table.csv"
+    table.write_text("n,value,unit_n\n80,12,MB\n")
+    import_table(path, table)
+    surefoot("export", path, "-o", tmp_path / "again.csv")
+    assert "unit_params_n" in (tmp_path / "again.csv").read_text()
+    other = written(tmp_path / "other")
+    by_tune(other, "12", rounds=1)
+    with pytest.raises(InvalidInput, match="n is in MB, and that of ways"):
+        import_table(other, table)
+
+
+def test_a_unit_of_one_operation_is_read_from_a_table_too(tmp_path: Path) -> None:
+    path = written(tmp_path, unit=', unit = "ms"')
+    by_a_table(path, "12 us/op")
+    by_tune(path, "13 us/op", rounds=2)
+    assert values(path) == [0.012, 0.013]
+
+
 @pytest.mark.long
 def test_what_is_exported_means_the_same_in_another_unit(tmp_path: Path) -> None:
     old = written(tmp_path / "old", unit=', unit = "ms"')
@@ -221,6 +284,14 @@ def test_another_number_of_the_output_is_said(
     surefoot("tune", path, "--quiet")
     path.write_text(path.read_text().replace(*change))
     assert said in surefoot("tune", path, "--rounds", 4)
+
+
+def test_further_objectives_are_converted_and_named(tmp_path: Path) -> None:
+    path = several(tmp_path, SIZE, TIME)
+    (tmp_path / "print.sh").write_text('echo "size=9 kB"; echo "time=900 us"\n')
+    assert "trial 0: size 9 kB, time 900 us" in surefoot("tune", path, "--rounds", 1)
+    (tmp_path / "print.sh").write_text('echo "size=9 kB"; echo "time=1.2 ms"\n')
+    assert "trial 1: size 9 kB, time 1200 us" in surefoot("tune", path, "--rounds", 2)
 
 
 def test_the_page_about_telling_can_be_typed(tmp_path: Path) -> None:

@@ -169,7 +169,7 @@ def _read(
 ) -> Measurement | Failure:
     """A measurement in the study's units, and those of an earlier one."""
     if isinstance(result, Measurement):
-        result = in_study_units(result, study_file.declared_units, units)
+        result = in_study_units(result, study_file.declared_units, units, study_file.scheme.further)
     return positive(result) if study_file.objective.log else result
 
 

@@ -314,7 +314,8 @@ def objectives_text(study_file: StudyFile, value: str, reported: Mapping[str, fl
         for name in study_file.scheme.further
         if name in reported
     )
-    return ", ".join([f"{name} {value}" for name in [*units][:1]] + [*further]) or value
+    named = [f"{name} {value}" for name in [*study_file.scheme.objectives][:1]]
+    return ", ".join([*named, *further]) or value
 
 
 def rounds_text(finished: int, rounds: int, failed: int = 0) -> str:

@@ -391,7 +391,8 @@ def measure_pairs(
             params = {**settings[label], **environment}
             result = objective.measure(params, stop, comparing.ending(record, number))
             if isinstance(result, Measurement):
-                result = in_study_units(result, declared, record.units or study_file.recorded)
+                known = record.units or study_file.recorded
+                result = in_study_units(result, declared, known, study_file.scheme.further)
             if isinstance(result, Failure) and result.unclear and not record.pairs:
                 raise ComparisonFailed(f"{printable(result.reason)}; nothing was recorded")
             if comparing.slices > 1 and isinstance(result, Measurement) and not result.samples:

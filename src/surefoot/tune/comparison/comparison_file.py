@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from surefoot.tune.definition.study_file import StudyFile
-from surefoot.tune.measuring.measurement import Failure, Measurement, recorded
+from surefoot.tune.measuring.measurement import Failure, Measurement, in_study_units, recorded
 from surefoot.tune.output_file import append_line, only_writer, read_lines
 from surefoot.types import InvalidInput
 
@@ -88,7 +88,7 @@ def comparison_record(
     """
     path = comparison_path(study_file)
     with only_writer(path, "another comparison of this study"):
-        headers, runs = _parse(read_lines(path, repair=True), path)
+        headers, runs = _parse(read_lines(path, repair=True), path, study_file)
         same = _with_settings(headers, settings)
         number = max(headers, default=0) + 1 if new or not same else same[-1]
         if number not in headers:
@@ -114,7 +114,7 @@ def recorded_runs(study_file: StudyFile, settings: Mapping[str, Any]) -> Runs:
     path = comparison_path(study_file)
     if not path.exists():
         return []
-    headers, runs = _parse(read_lines(path), path)
+    headers, runs = _parse(read_lines(path), path, study_file)
     same = _with_settings(headers, settings)
     return runs.get(same[-1], []) if same else []
 
@@ -124,8 +124,10 @@ def _with_settings(headers: Mapping[int, Any], settings: Mapping[str, Any]) -> l
     return [number for number, header in headers.items() if header == wanted]
 
 
-def _parse(lines: list[bytes], path: Path) -> tuple[dict[int, Any], dict[int, Runs]]:
-    """The settings and runs in complete lines."""
+def _parse(
+    lines: list[bytes], path: Path, study_file: StudyFile
+) -> tuple[dict[int, Any], dict[int, Runs]]:
+    """The settings and runs in complete lines, in the units that the study has by now."""
     headers: dict[int, Any] = {}
     runs: dict[int, Runs] = {}
     for position, text in enumerate(lines, 1):
@@ -137,6 +139,10 @@ def _parse(lines: list[bytes], path: Path) -> tuple[dict[int, Any], dict[int, Ru
                 continue
             pairs = runs.setdefault(number, [])
             pair, label, result = _count(line["pair"]), line["setting"], recorded(line)
+            if isinstance(result, Measurement):
+                known, further = study_file.recorded, study_file.scheme.further
+                now = in_study_units(result, study_file.declared_units, known, further)
+                result = now if isinstance(now, Measurement) else result
             if number not in headers or label not in ("a", "b"):
                 raise ValueError
             if pair == len(pairs):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -339,11 +339,14 @@ def describe_exit(code: int) -> str:
 
 
 def in_study_units(
-    result: Measurement, declared: Mapping[str, str], earlier: Mapping[str, str]
+    result: Measurement,
+    declared: Mapping[str, str],
+    earlier: Mapping[str, str],
+    objectives: Collection[str] = (),
 ) -> Measurement | Failure:
     """A measurement in the units of its study, with the unit that was printed where it has none.
 
-    A number without a unit is in the declared one. The measurement is converted to the unit of the
+    A number without a unit is in the declared one. Objectives are converted to the units of the
     first measurement; a constraint only where its unit is declared, since that of its limit is not
     known otherwise. Of a declared unit that is not known, such as requests/s, `12.7k` is 12,700 and
     `req/s` another name. Of one that is known, `us/op` is so much for one of what is counted.
@@ -352,6 +355,7 @@ def in_study_units(
         result: The measurement as it was printed.
         declared: Units of the study file, by name.
         earlier: Units of the study's first measurement, by name.
+        objectives: The names that are of further objectives.
 
     Returns:
         The measurement, or why it cannot be compared with the others.
@@ -364,7 +368,8 @@ def in_study_units(
         else:
             wanted = printed if first is None else first
             size = factor(printed, wanted)
-        if size is None or (size != 1.0 and name != VALUE and name not in declared):
+        converted = name in (VALUE, *objectives) or name in declared
+        if size is None or (size != 1.0 and not converted):
             return _refused(result, name, printed, wanted)
         if first and factor(first, wanted) != 1.0:
             return _refused(result, name, wanted, first)
@@ -376,9 +381,7 @@ def _refused(result: Measurement, name: str, unit: str, other: str) -> Failure:
     what = MEASUREMENT if name == VALUE else name
     return Failure(
         f"{what} is {unit_phrase(unit)}, and those of the study are {unit_phrase(other)}; "
-        "expected the same, or its `unit` in the study file"
-        + " before the first measurement"
-        * bool(other),
+        "expected the same, or its `unit` in the study file",
         "",
         result.seconds,
         blameless=True,

@@ -13,15 +13,15 @@ from surefoot.integrations.optuna import CONSTRAINTS, STANDARD_ERROR, STANDARD_E
 from surefoot.parameters import Int
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.measurement import unit_phrase
-from surefoot.tune.measuring.quantity import VALUE
+from surefoot.tune.measuring.quantity import VALUE, into_declared
 from surefoot.tune.measuring.unit_scales import factor, scaled
 from surefoot.tune.study.compatibility import DEFINITION, PARAMETER_UNITS
 from surefoot.types import InvalidInput
 
 
-def recorded_parameter_units(study: optuna.Study) -> dict[str, str]:
-    """Units of a study's parameters by name, where they were recorded."""
-    stored = study.user_attrs.get(DEFINITION)
+def recorded_parameter_units(attributes: Mapping[str, Any]) -> dict[str, str]:
+    """Units of a study's parameters by name, where they were recorded, from its attributes."""
+    stored = attributes.get(DEFINITION)
     units = stored.get(PARAMETER_UNITS) if isinstance(stored, dict) else None
     return dict(units) if isinstance(units, dict) else {}
 
@@ -39,8 +39,10 @@ def size_of(what: str, theirs: str, unit: str, file: Path, study_file: StudyFile
     Raises:
         InvalidInput: If the unit cannot be converted.
     """
-    size = factor(theirs, unit)
-    if size is None:
+    size, into = factor(theirs, unit), unit
+    if size is None and unit:
+        size, into = into_declared(theirs, unit)
+    if size is None or into != unit:
         raise InvalidInput(
             f"{file}: {what} is {unit_phrase(theirs)}, and that of {study_file.path.name} is "
             f"{unit_phrase(unit)}, expected a unit that can be converted to it"
@@ -82,7 +84,7 @@ class ParameterConversion:
             InvalidInput: If a unit cannot be converted.
         """
         own, sizes = study_file.units.parameters if units is None else units, {}
-        for name, theirs in recorded_parameter_units(other).items():
+        for name, theirs in recorded_parameter_units(other.user_attrs).items():
             size = size_of(name, theirs, own.get(name, theirs), file, study_file)
             if size != 1.0:
                 sizes[name] = size

@@ -30,6 +30,7 @@ from surefoot.tune.study.trial_attributes import (
     IMPORTED,
     OWNER,
     is_round,
+    study_units,
     trial_environment,
     trial_start,
 )
@@ -71,13 +72,13 @@ def import_study(
     _check_objectives(study_file, study, file)
     theirs = recorded_units(study.user_attrs, trials)
     own, of_parameters = own_units(study_file)
-    units = {**theirs, **own}
+    units = {VALUE: "", **study_units(study.user_attrs), **theirs, **own}
     sizes = {
         name: size_of(MEASUREMENT if name == VALUE else name, one, units[name], file, study_file)
         for name, one in theirs.items()
     }
     conversion = ParameterConversion.between(study, file, study_file, of_parameters)
-    recorded = recorded_parameter_units(study)
+    recorded = recorded_parameter_units(study.user_attrs)
     there = {one for trial in trials for one in trial.params} - recorded.keys()
     known = {name: unit for name, unit in own.items() if unit and name not in theirs}
     if assumed := known | {name: one for name, one in of_parameters.items() if name in there}:

@@ -18,10 +18,10 @@ from surefoot.integrations.optuna import TIME
 from surefoot.tune.definition.environment import Variable
 from surefoot.tune.definition.parameters import value_of, written
 from surefoot.tune.definition.study_file import StudyFile
-from surefoot.tune.measuring.measurement import MEASUREMENT
+from surefoot.tune.measuring.measurement import MEASUREMENT, unit_phrase
 from surefoot.tune.measuring.quantity import VALUE as NUMBER
 from surefoot.tune.measuring.quantity import plain_number
-from surefoot.tune.measuring.unit_scales import scaled
+from surefoot.tune.measuring.unit_scales import factor, scaled
 from surefoot.tune.plain_text import shown, storable
 from surefoot.tune.study.compatibility import DEFINITION, PARAMETER_UNITS
 from surefoot.tune.study.location import NoStudy
@@ -120,7 +120,7 @@ def import_table(
 def own_units(study_file: StudyFile) -> tuple[dict[str, str], dict[str, str]]:
     """Units of measurements and of parameters: of a study file, else as its study has them.
 
-    That of measurements without one is empty.
+    That of numbers without one is empty.
     """
     declared, of_parameters = study_file.declared_units, dict(study_file.units.parameters)
     try:
@@ -128,9 +128,10 @@ def own_units(study_file: StudyFile) -> tuple[dict[str, str], dict[str, str]]:
     except NoStudy:
         return declared, of_parameters
     state = opened.state()
+    chosen = {name: "" for trial in state.trials for name in trial.params}
     return (
         {**study_units(state.attributes), **state.study_file.recorded, **declared},
-        {**recorded_parameter_units(opened.study), **of_parameters},
+        {**chosen, **recorded_parameter_units(state.attributes), **of_parameters},
     )
 
 
@@ -144,9 +145,9 @@ def add_trials(
     study_file: StudyFile,
     trials: Sequence[tuple[FrozenTrial, datetime | None]],
     skipped: int,
-    outside: int = 0,
-    units: Mapping[str, str] | None = None,
-    of_parameters: Mapping[str, str] | None = None,
+    outside: int,
+    units: Mapping[str, str],
+    of_parameters: Mapping[str, str],
     *,
     note: Callable[[str], None],
 ) -> Imported:
@@ -157,19 +158,26 @@ def add_trials(
         trials: Each trial, and when its measurement began, None where it is unknown.
         skipped: Trials that were left out as unfinished.
         outside: Trials that were left out for their parameters.
-        units: Units of their numbers by name, where they are known.
-        of_parameters: Units of their parameters by name, where they are known.
+        units: Units of their numbers by name, empty where they have none.
+        of_parameters: Those of their parameters.
         note: Shows every few seconds how far it is.
     """
     opened, due = create_study(study_file), time.monotonic() + PATIENCE
     with opened.location.errors("importing"), opened.lock():
         state = opened.read()
-        new = new_rows(trials, state.trials)
-        if units and new:
-            opened.study.set_user_attr(UNITS, {**units, **study_units(state.attributes)})
-        if of_parameters and new:
+        new, there = new_rows(trials, state.trials), study_units(state.attributes)
+        for name, unit in units.items():
+            before = there.get(name, unit)
+            if factor(before, unit) != 1.0 and (before or name not in study_file.declared_units):
+                raise InvalidInput(
+                    f"{study_file.path.name}: another process has just added numbers "
+                    f"{unit_phrase(before)}; nothing was imported, run the same command again"
+                )
+        if new:
+            opened.study.set_user_attr(UNITS, {**units, **there})
             defined = opened.study.user_attrs[DEFINITION]
-            known = {**of_parameters, **defined[PARAMETER_UNITS]}
+            known = {n: unit for n, unit in of_parameters.items() if unit}
+            known |= defined[PARAMETER_UNITS]
             opened.study.set_user_attr(DEFINITION, {**defined, PARAMETER_UNITS: known})
         for count in add_finished(opened.study, opened.storage, new):
             if time.monotonic() >= due and count < len(new):

@@ -19,6 +19,7 @@ from surefoot.tune.measuring.quantity import plain_number
 from surefoot.tune.output_file import check_output, output_file
 from surefoot.tune.plain_text import escaped, storable
 from surefoot.tune.study.opened_study import OpenedStudy
+from surefoot.tune.study.parameter_units import recorded_parameter_units
 from surefoot.tune.study.state import StudyState
 from surefoot.tune.study.trial_attributes import is_interrupted, record_of, trial_start
 from surefoot.types import InvalidInput, NotReady
@@ -92,6 +93,7 @@ def trial_table(state: StudyState) -> tuple[list[dict[str, Any]], list[str]]:
         weights = {}
     parameters, units, of = list(study_file.parameters), study_file.units, reported(study_file)
     variables = list(study_file.scheme.variables)
+    of_parameters = {**recorded_parameter_units(state.attributes), **units.parameters}
 
     def row(trial: FrozenTrial) -> dict[str, Any]:
         known = record_of(trial)
@@ -111,7 +113,7 @@ def trial_table(state: StudyState) -> tuple[list[dict[str, Any]], list[str]]:
             "start": trial_start(trial),
             "seconds": known["seconds"],
             **({"unit_value": units.value} if units.value else {}),
-            **{f"unit_params_{name}": unit for name, unit in units.parameters.items()},
+            **{f"unit_params_{n}": one for n, one in of_parameters.items() if n in parameters},
             **{f"unit_{of[n]}": one for n, one in units.reported.items() if n in of},
         }
 

@@ -204,9 +204,9 @@ class StudyTrials:
         return self.opened.attempt("reading units", partial(self._in_study_units, result))
 
     def _in_study_units(self, result: Measurement) -> Measurement | Failure:
-        known = study_units(self.opened.study.user_attrs)
+        known, further = study_units(self.opened.study.user_attrs), self.study_file.scheme.further
         if not result.units.keys() - known.keys():
-            return in_study_units(result, self.study_file.declared_units, known)
+            return in_study_units(result, self.study_file.declared_units, known, further)
         with self.opened.lock():  # one process at a time has the first measurement
             state = self.opened.read()
             settled = self.settled(result, state)
@@ -218,7 +218,8 @@ class StudyTrials:
         known = study_units(state.attributes)
         if not known and any(one.state == TrialState.COMPLETE for one in state.trials):
             known = {**result.units, **recorded_units(state.attributes, state.trials)}
-        return in_study_units(result, self.study_file.declared_units, known)
+        further = self.study_file.scheme.further
+        return in_study_units(result, self.study_file.declared_units, known, further)
 
     def keep_units(self, settled: Measurement | Failure, state: StudyState) -> None:
         """Record the units of a first measurement, before anything else of the trial."""

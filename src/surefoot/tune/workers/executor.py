@@ -52,10 +52,12 @@ def executor_of(study_file: StudyFile, given: str) -> Executor:
     if (folder := str(study_file.folder)) not in sys.path:
         sys.path.append(folder)
     with _failing(given):
-        made = getattr(importlib.import_module(module), name)()
+        found = getattr(importlib.import_module(module), name, None)
+        made = found() if callable(found) else found
     if not isinstance(made, Executor):
         raise InvalidInput(
-            f"executor {given} returned {shown(made)}, expected a `concurrent.futures.Executor`"
+            f"executor {given} is no function that returns a `concurrent.futures.Executor`: got "
+            f"{shown(made)}"
         )
     return made
 
