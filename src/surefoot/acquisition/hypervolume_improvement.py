@@ -200,8 +200,7 @@ class _Front:
     def of(cls, candidates: Candidates, directions: int, generator: torch.Generator) -> _Front:
         """The front of candidates."""
         sites = candidates.likely_sites
-        draws = torch.rand(3, dtype=torch.float64, generator=generator)
-        whole, beyond, other = draws.tolist()
+        whole, beyond, other = torch.rand(3, dtype=torch.float64, generator=generator).tolist()
         objectives = [one.alternative if other < _OTHER else one for one in candidates.objectives]
         with torch.no_grad():
             moments = [one.posterior.of_rewards.mean_and_deviation(sites) for one in objectives]

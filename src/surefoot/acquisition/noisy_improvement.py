@@ -100,8 +100,7 @@ class NoisyExpectedImprovement:
 
 def _log_share_left(posterior: Posterior, alone: Posterior, points: Tensor) -> Tensor:
     """Logarithm of the share of the deviation that remains after the pending queries."""
-    left = posterior.mean_and_deviation(points)[1]
-    return (left / alone.mean_and_deviation(points)[1]).log()
+    return (posterior.mean_and_deviation(points)[1] / alone.mean_and_deviation(points)[1]).log()
 
 
 def _log_h(u: Tensor) -> Tensor:

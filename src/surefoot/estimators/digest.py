@@ -158,5 +158,4 @@ def robust_scale(residual: Tensor, values: WeightedValues, freedom: float) -> fl
 
 def degrees_of_freedom(leverage: Tensor, values: WeightedValues) -> float:
     """Residual degrees of freedom of t rewards: t - sum of leverages (S,), at least t / 4."""
-    explained = float((values.counts * leverage).sum())
-    return max(values.number - explained, 0.25 * values.number)
+    return max(values.number - float((values.counts * leverage).sum()), 0.25 * values.number)

@@ -208,8 +208,7 @@ def _improved(
         if _loss(values, *update, threshold) <= before * (1.0 + LAST_DIGITS):
             return update
     # Least squares of the pseudo-rewards mu + clipped residual never overshoots.
-    clipped = residual.clamp(-threshold, threshold)
-    pseudo = values.root * values.value - residual + clipped
+    pseudo = values.root * values.value - residual + residual.clamp(-threshold, threshold)
     return values.fitted(values.factor, values.totals(values.root * pseudo))
 
 

@@ -160,8 +160,7 @@ class StudentT:
             inverse = 1.0 / noise.variances
             average = sample.totals(inverse * rewards) / sample.totals(inverse)
             mean = share * explained + (1.0 - share) * average
-            squared = (rewards - mean[site]).square() + variance[site]
-            weights = noise.updated(squared)
+            weights = noise.updated((rewards - mean[site]).square() + variance[site])
         return weights.clamp_max(1.0)
 
 

@@ -107,8 +107,7 @@ class Process:
             points: The points.
             counts: How many measurements there are of each.
         """
-        level = self.level_variance[..., None, None]
-        prior = self.between(points, points) + level
+        prior = self.between(points, points) + self.level_variance[..., None, None]
         noise = self.noise[..., None] / counts
         across = self._across(points)
         explained = across @ self.inverse

@@ -208,8 +208,7 @@ class HyperparameterFit:
         trend = self._trend(data)
         if trend.is_none:
             return self._fit(data)
-        rule = replace(self, warped=False)
-        return replace(rule._fit(without(trend, data)), trend=trend)
+        return replace(replace(self, warped=False)._fit(without(trend, data)), trend=trend)
 
     def _trend(self, data: TrainingData) -> Trend | NoTrend:
         """The multiple of the earlier function that the data support."""

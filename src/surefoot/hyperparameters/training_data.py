@@ -57,8 +57,7 @@ class TrainingData:
     def __post_init__(self) -> None:
         object.__setattr__(self, "rewards", self.rewards.cpu())
         for name in ("sems", "workers", "times"):
-            column = getattr(self, name).cpu().expand(len(self.rewards))
-            object.__setattr__(self, name, column)
+            object.__setattr__(self, name, getattr(self, name).cpu().expand(len(self.rewards)))
 
     def at(self, rows: Tensor) -> TrainingData:
         """Some of the observations, by their indices (k,), in that order."""

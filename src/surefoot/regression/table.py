@@ -219,8 +219,7 @@ class Table(ArmFeatures):
             return self.by_blocks(lambda arms: self._variance_of(factor, arms))
         # k - ||C k_S||^2 with C'C = T'(I - ridge V^{-1})T: one product instead of two.
         eye = torch.eye(self.dimension, dtype=self.columns.dtype, device=self.columns.device)
-        root = cholesky(eye - factor.ridge * factor.inverse)
-        product = root.T @ self.transform
+        product = cholesky(eye - factor.ridge * factor.inverse).T @ self.transform
         columns = self.columns.T
 
         def left(arms: slice) -> Tensor:

@@ -225,8 +225,7 @@ class Levels:
         transformed = values
         for low, high in self.gaps:
             near, middle, slope = self._parts(low, high)
-            within = (values - low - near).clamp(0.0, middle)
-            transformed = transformed + (slope - 1.0) * within
+            transformed = transformed + (slope - 1.0) * (values - low - near).clamp(0.0, middle)
         return transformed
 
     def inverse(self, transformed: Tensor) -> Tensor:

@@ -250,8 +250,7 @@ class Joint:
             )
         if isinstance(environment, bool):
             raise InvalidInput(f"`environment` is {environment!r}, expected numbers (dz,).")
-        given = checks.listed(environment)
-        z = checks.vector("environment", given, self.environment.dimension)
+        z = checks.vector("environment", checks.listed(environment), self.environment.dimension)
         return self.location(design.design, design.arm, self.environment.checked(z))
 
     def listed(self, arms: Tensor | Sequence) -> Sequence[Location]:

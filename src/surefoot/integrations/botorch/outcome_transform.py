@@ -215,8 +215,7 @@ def before(chain: Chain, mean: Tensor, variance: Tensor, noise: Tensor) -> Tenso
         variance: Their variance (...).
         noise: The variance (...) of the noise.
     """
-    slope = chain.log_slope(chain.inverse(mean)).exp()
-    least = noise * slope.square()
+    least = noise * chain.log_slope(chain.inverse(mean)).exp().square()
     if chain.is_affine:
         return least
     wanted = _moments(chain, mean, variance)[1] + noise

@@ -730,8 +730,7 @@ class StudyBelief:
         from scipy import stats
 
         middle, *ends = self.on_model_scale(np.concatenate(self.predict([params])))
-        quantile = float(stats.t.ppf(0.975, self.belief.outcome.fitted.dof))
-        noise = quantile * self.noise_scale
+        noise = float(stats.t.ppf(0.975, self.belief.outcome.fitted.dof)) * self.noise_scale
         signs = np.sign(np.array(ends) - middle)
         far = middle + signs * np.hypot(np.array(ends) - middle, noise)
         sign = 1.0 if self.is_maximised else -1.0

@@ -314,8 +314,7 @@ class StudyTracker:
         Returns:
             Values by parameter name.
         """
-        query = self._pending.pop(number).query
-        moved = self._ask_elsewhere(query, part, number, 1 + attempt)
+        moved = self._ask_elsewhere(self._pending.pop(number).query, part, number, 1 + attempt)
         return self._register(number, self._pending_of(moved), part)
 
     def configuration(self, point: Tensor) -> dict[str, Any]:

@@ -209,8 +209,7 @@ class FunctionServer:
             # A process that the function has forked may keep the pipe open after its end.
             if not data and (replied or self.process.has_ended):
                 self.broken = True
-                code = self.process.wait(time.monotonic() + 5, stop) or 0
-                how = describe_exit(code)
+                how = describe_exit(self.process.wait(time.monotonic() + 5, stop) or 0)
                 return {"error": f"the process that runs the function ended: {how}"}
         line, _, self._buffer = self._buffer.partition(b"\n")
         reply: dict[str, Any] = json.loads(line)

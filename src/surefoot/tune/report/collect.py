@@ -250,8 +250,7 @@ def _values(space: Space, name: str, recommended: Any) -> tuple[Any, ...]:
     """The values of a parameter at which its slice is predicted."""
     parameter = space.parameters[name]
     along = values_along(parameter, np.linspace(0.0, 1.0, GRID))
-    is_choice = isinstance(parameter, Choice)
-    return tuple(along if is_choice else sorted({*along, recommended}))
+    return tuple(along if isinstance(parameter, Choice) else sorted({*along, recommended}))
 
 
 def _noise(residuals: np.ndarray, downweighted: int) -> tuple[tuple[tuple[str, str], ...], str]:
