@@ -202,6 +202,14 @@ def test_a_unit_of_one_operation_is_read_from_a_table_too(tmp_path: Path) -> Non
     assert values(path) == [0.012, 0.013]
 
 
+def test_a_declared_unit_may_be_printed_by_another_name(tmp_path: Path) -> None:
+    path = written(tmp_path, unit=', unit = "requests/s"')
+    by_tune(path, "13 req/s", rounds=1)
+    by_a_table(path, "12 requests/s")
+    by_tune(path, "14 req/s")
+    assert values(path) == [13.0, 12.0, 14.0]
+
+
 @pytest.mark.long
 def test_what_is_exported_means_the_same_in_another_unit(tmp_path: Path) -> None:
     old = written(tmp_path / "old", unit=', unit = "ms"')

@@ -168,7 +168,7 @@ def add_trials(
         new, there = new_rows(trials, state.trials), study_units(state.attributes)
         for name, unit in units.items():
             before = there.get(name, unit)
-            if factor(before, unit) != 1.0 and (before or name not in study_file.declared_units):
+            if name not in study_file.declared_units and factor(before, unit) != 1.0:
                 raise InvalidInput(
                     f"{study_file.path.name}: another process has just added numbers "
                     f"{unit_phrase(before)}; nothing was imported, run the same command again"
