@@ -157,7 +157,10 @@ def test_a_comparison_that_began_in_another_unit_is_in_that_of_the_study(tmp_pat
 def test_a_study_without_a_unit_is_imported_without_one(tmp_path: Path) -> None:
     old, path = written(tmp_path / "old"), written(tmp_path / "new")
     by_tune(old, "12", rounds=1)
-    import_study(path, old.with_name("ways.log"))
+    said: list[str] = []
+    for _ in range(2):
+        import_study(path, old.with_name("ways.log"), note=said.append)
+    assert said == [], "nothing is taken to be in a unit"
     with pytest.raises(AssertionError, match="those of the study are without a unit"):
         by_tune(path, "12 ms", rounds=2)
     assert values(path) == [12.0]

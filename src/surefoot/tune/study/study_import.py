@@ -81,7 +81,9 @@ def import_study(
     recorded = recorded_parameter_units(study.user_attrs)
     there = {one for trial in trials for one in trial.params} - recorded.keys()
     known = {name: unit for name, unit in own.items() if unit and name not in theirs}
-    if assumed := known | {name: one for name, one in of_parameters.items() if name in there}:
+    if assumed := known | {
+        name: one for name, one in of_parameters.items() if one and name in there
+    }:
         note(assumption(file.name, assumed))
     takeover = _Takeover(study_file, file, sizes, conversion, *_conditions(study_file, given or {}))
     rounds = [trial for trial in trials if is_round(trial) and trial.state != TrialState.PRUNED]
