@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from ordinary.kinds import KINDS
+
 PROGRAM = """
 import json, os, random, signal, sys, warnings
 import gpytorch, numpy, scipy.special, torch
@@ -124,5 +126,39 @@ print([name for name in ("torch", "gpytorch", "plotly", "pandas") if name in sys
 def test_programs_that_do_not_model_start_without_torch(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", LIGHT, str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert (done.stdout.strip(), done.stderr) == ("[]", "")
+
+
+COMMANDS = """
+import contextlib, io, sys
+from surefoot.cli import app
+
+unlike = []
+for file in sys.argv[1:]:
+    table = file.replace("study.toml", "rows.csv")
+    for words in (["import", file, table], ["status", file]):
+        with contextlib.redirect_stdout(io.StringIO()):
+            code = app(words, standalone_mode=False)
+        loaded = [name for name in ("torch", "plotly") if name in sys.modules]
+        if code or loaded:
+            unlike.append((words, code, loaded))
+print(unlike)
+"""
+
+
+def test_commands_that_do_not_model_load_no_torch(tmp_path: Path) -> None:
+    """However few rounds a study has: torch takes longer to load than all else.
+
+    An environment is a distribution of tensors.
+    """
+    files = []
+    for kind in (one for one in KINDS.values() if one.name != "environment"):
+        for rounds in (10, 300)[: 1 + (kind.name == "plain")]:
+            path = kind.write(tmp_path / f"{kind.name}-{rounds}", "sqlite:///s.db", rounds)
+            kind.table(path.with_name("rows.csv"), 3, 0)
+            files.append(str(path))
+    done = subprocess.run(
+        [sys.executable, "-c", COMMANDS, *files], capture_output=True, text=True, check=False
     )
     assert (done.stdout.strip(), done.stderr) == ("[]", "")

@@ -7,9 +7,9 @@ import importlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import optuna
@@ -37,6 +37,7 @@ from surefoot.types import InvalidInput
 
 if TYPE_CHECKING:
     from surefoot.integrations.optuna import StudyBelief, StudyRecommendation
+    from surefoot.optimizer import Method
 
 Result = TypeVar("Result")
 
@@ -338,7 +339,8 @@ def _default_sampler(
         problem,
         seed=seed,
         search_space=study_file.space,
-        initial=initial_size(study_file),
+        method=partial(_robust, study_file),
+        initial=study_file.study.initial,
         log=log or study_file.objective.log,
         effects=study_file.objective.effects,
         repeats=study_file.repeats.most,
@@ -346,6 +348,13 @@ def _default_sampler(
     )
     sampler.keep_fits(study_file.folder / f"{study_file.study.name}.fits")
     return sampler
+
+
+def _robust(study_file: StudyFile, problem: Problem, **options: Any) -> Method:
+    """The default with the study's initial design, whose size is known where torch is loaded."""
+    from surefoot.algorithms import robust
+
+    return robust(problem, **{**options, "initial": initial_size(study_file)})
 
 
 def _older_study(study_file: StudyFile) -> OlderStudy | None:
