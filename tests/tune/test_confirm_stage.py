@@ -8,9 +8,12 @@ from collections import Counter
 import numpy as np
 import optuna
 import pytest
+from optuna.distributions import CategoricalDistribution
+from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from support.study_doubles import BENCH, COMMAND, STUDY, Scripted, measurement, trials_of
-from surefoot.integrations.optuna import StudyRecommendation
+from surefoot.integrations.optuna import BLAMELESS, StudyRecommendation
+from surefoot.integrations.optuna.attributes import INTERRUPTED
 from surefoot.tune.definition.study_file import StudyFile, StudyFileError
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.stopping import Stop
@@ -224,6 +227,55 @@ def test_what_the_model_prefers_by_now_is_recommended_if_the_best_candidate_is_w
     assert stage.recommend(Doubting()).params == {"share": 0.31}
     defaults_alone = ConfirmStage(confirmed[0].study_file, 24, (DEFAULT,), ())
     assert defaults_alone.recommend(Doubting()).params == {"share": 0.31}
+
+
+class Alike(Doubting):
+    """A model for which all candidates are as good."""
+
+    def _assess(self, params: dict) -> StudyRecommendation:
+        return StudyRecommendation(params, 1.0, 0.9, 1.1, 1.0, feasible=True)
+
+    def is_worse(self, params: dict, other: dict) -> bool:
+        return False
+
+
+@pytest.mark.parametrize(
+    ("failures", "others", "marks", "is_measured", "is_recommended"),
+    [
+        (1, 0, {}, True, False),  # one failure may be chance
+        (3, 0, {}, True, False),
+        (4, 0, {}, False, False),  # by now more than half with probability 31/32
+        (1, 1, {}, True, True),
+        (9, 8, {}, True, False),
+        (8, 9, {}, True, True),
+        (9, 1, {BLAMELESS: True}, True, True),
+        (9, 1, {INTERRUPTED: True}, True, True),
+    ],
+)
+def test_a_candidate_is_measured_until_it_is_known_to_fail(
+    write_study, failures: int, others: int, marks: dict, is_measured: bool, is_recommended: bool
+) -> None:
+    candidate, study_file = {"share": 0.3}, StudyFile.load(write_study(*DEFAULTS))
+    runs = [
+        *[ended(candidate, TrialState.FAIL, marks)] * failures,
+        *[ended(candidate)] * others,
+        *[ended(DEFAULT)] * 20,  # so that the candidate is next while it is measured at all
+    ]
+    stage = ConfirmStage(study_file, 24, (candidate, DEFAULT), tuple(runs))
+    assert (stage.next(Alike()) == candidate) is is_measured
+    assert (stage.recommend(Alike()).params == candidate) is is_recommended
+
+
+def ended(
+    params: dict, state: TrialState = TrialState.COMPLETE, marks: dict | None = None
+) -> FrozenTrial:
+    return create_trial(
+        state=state,
+        value=1.0 if state == TrialState.COMPLETE else None,
+        params=params,
+        distributions={name: CategoricalDistribution([one]) for name, one in params.items()},
+        user_attrs=marks,
+    )
 
 
 class Hopeless(Doubting):

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from optuna.trial import FrozenTrial, TrialState
 
-from surefoot._internal.numbers import FEWEST, ROUNDING
+from surefoot._internal.numbers import CONFIDENT, FEWEST, ROUNDING
+from surefoot.integrations.optuna.endings import is_ignored_failure
 from surefoot.tune.comparison.paired_test import medians_text
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.study.trial_attributes import is_interrupted
@@ -87,7 +88,7 @@ class ConfirmStage:
         known to be worse than what the model prefers by now, it is the latter. If nothing satisfies
         them, that is the configuration of all measured that comes nearest.
         """
-        best = max(self._assessed(model).values(), key=model.preference)
+        best = max(self._assessed(model, 0.5).values(), key=model.preference)
         other = recommended(model)
         if not best.feasible or (other.feasible and model.is_worse(best.params, other.params)):
             return other
@@ -122,12 +123,17 @@ class ConfirmStage:
             ]
         )
 
-    def _assessed(self, model: StudyBelief) -> dict[int, StudyRecommendation]:
-        """Predictions for the candidates that neither fail nor are unstable, or for all."""
+    def _assessed(self, model: StudyBelief, failing: float) -> dict[int, StudyRecommendation]:
+        """Predictions for the candidates that are not unstable and do not fail, or for all.
+
+        Args:
+            model: The model of the study.
+            failing: Probability to fail in most runs, above which one counts as failing.
+        """
         working = [
             index
             for index, one in enumerate(self.candidates)
-            if not self._fails(one) and one not in model.unstable
+            if self._failing(one) <= failing and one not in model.unstable
         ]
         defaults = self.study_file.defaults
         reserves = [index for index in working if self.candidates[index] != defaults]
@@ -138,8 +144,8 @@ class ConfirmStage:
         return dict(zip(chosen, assessed, strict=True))
 
     def _left(self, model: StudyBelief) -> list[int]:
-        """The defaults, and candidates that are not known to be worse than the best one."""
-        assessed = self._assessed(model)
+        """The defaults, and candidates not known to fail or to be worse than the best one."""
+        assessed = self._assessed(model, CONFIDENT)
         best = max(assessed, key=lambda index: model.preference(assessed[index]))
         return [
             index
@@ -151,12 +157,16 @@ class ConfirmStage:
         ]
 
     def _runs(self, params: dict[str, Any] | None) -> list[FrozenTrial]:
-        return [trial for trial in self.trials if trial.params == params]
+        """The runs of a candidate but for those that say nothing about it."""
+        return [one for one in self.trials if one.params == params and not is_ignored_failure(one)]
 
-    def _fails(self, params: dict[str, Any]) -> bool:
-        """Whether most of its runs in this stage have failed."""
+    def _failing(self, params: dict[str, Any]) -> float:
+        """Probability that it fails in most runs, by those in this stage and a uniform prior."""
+        from scipy import special
+
         ended = [trial.state for trial in self._runs(params) if trial.state.is_finished()]
-        return 2 * ended.count(TrialState.FAIL) > len(ended)
+        failed = ended.count(TrialState.FAIL)
+        return float(special.betainc(1 + len(ended) - failed, 1 + failed, 0.5))
 
 
 def recommended(model: StudyBelief, given: Mapping[str, Any] | None = None) -> StudyRecommendation:

@@ -12,6 +12,7 @@ import numpy as np
 from optuna.trial import FrozenTrial, TrialState
 
 from surefoot._internal.numbers import FEWEST
+from surefoot.integrations.optuna.endings import is_ignored_failure
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.study.confirm_stage import CONFIRM, ConfirmStage, confirm_runs, recommended
 from surefoot.tune.study.early_stop import (
@@ -193,5 +194,9 @@ def _candidates(state: StudyState) -> list[dict[str, Any]]:
 
 def _often_fails(params: dict[str, Any], trials: Sequence[FrozenTrial]) -> bool:
     """Whether a third of the runs of a configuration have failed, or more."""
-    states = [trial.state for trial in trials if is_round(trial) and trial.params == params]
+    states = [
+        trial.state
+        for trial in trials
+        if trial.params == params and is_round(trial) and not is_ignored_failure(trial)
+    ]
     return 3 * states.count(TrialState.FAIL) >= max(len(states), 1)
