@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import numpy as np
 import pytest
@@ -69,26 +70,44 @@ def test_the_p_value_is_the_same_every_time():
     assert normality(values) == normality(values)
 
 
-@pytest.mark.parametrize("index", [1.5, 2.0, 3.0])
-def test_the_interval_of_the_tail_index_holds_the_truth(index):
-    """For an exact Pareto tail about a concentrated middle it should in 95 of 100 samples."""
-    held = []
-    for seed in range(200):
-        random = generator(seed)
-        magnitude = random.uniform(size=400) ** (-1 / index)
-        tail = tail_index(magnitude * random.choice([-1.0, 1.0], 400) * (np.arange(400) % 3 == 0))
-        held.append(tail.lower <= index <= tail.upper)
-        assert tail.lower < tail.index < tail.upper
-    assert 0.88 <= np.mean(held) <= 1
+@pytest.mark.parametrize(
+    ("index", "draw"),
+    [
+        (1.0, lambda random: random.standard_t(1, 200)),
+        (2.0, lambda random: random.standard_t(2, 200)),
+        (5.0, lambda random: random.standard_t(5, 200)),
+        (1.7, lambda random: random.pareto(1.7, 200)),  # on one side, from 0
+        (3.0, lambda random: 50.0 + random.pareto(3.0, 200)),
+        (3.0, lambda random: random.pareto(3.0, 200) * random.choice([-1.0, 1.0], 200)),
+        (math.inf, lambda random: random.standard_normal(200)),
+        (math.inf, lambda random: random.uniform(size=200)),
+    ],
+)
+def test_the_interval_of_the_tail_index_holds_the_truth(index, draw):
+    """Of Hill's estimate it holds 34 % with one-sided values of index 3, here 91 to 100 %."""
+    tails = [tail_index(draw(generator(seed))) for seed in range(30)]
+    assert all(one.lower <= one.cautious <= one.index <= one.upper for one in tails)
+    assert np.mean([one.lower <= index <= one.upper for one in tails]) >= 0.8
+    # What is said of the variance: rarely the contrary of the truth.
+    wrong = [one.upper < 2.0 < index or one.lower > 2.0 > index for one in tails]
+    assert np.mean(wrong) <= 0.1
 
 
-def test_the_tail_index_is_literally_hills():
+def test_the_tail_index_is_the_posterior_of_a_generalised_pareto_distribution():
+    """Integrated by scipy's density on another grid."""
     values = generator(1).standard_t(2, 100)
     tail = tail_index(values)
     largest = sorted(abs(values - np.median(values)), reverse=True)
-    logs = [np.log(largest[i] / largest[tail.k]) for i in range(tail.k)]
-    assert tail.k == 11
-    assert tail.index == pytest.approx(tail.k / sum(logs))
+    excess = np.array(largest[: tail.k]) - largest[tail.k]
+    assert tail.k == 22
+    shapes, scales = np.linspace(-0.49, 6.0, 400), np.exp(np.linspace(-6.0, 5.0, 300))
+    density = np.zeros(len(shapes))
+    for i, shape in enumerate(shapes):
+        logs = stats.genpareto(shape, scale=scales[:, None]).logpdf(excess).sum(1)
+        density[i] = np.exp(logs + 60.0).sum() * stats.norm(0.5, 0.5).pdf(shape)
+    below = density.cumsum() / density.sum()
+    for found, level in ((tail.lower, 0.975), (tail.cautious, 0.84), (tail.index, 0.5)):
+        assert 1.0 / found == pytest.approx(np.interp(level, below, shapes), abs=0.03)
     assert tail_index(values * 1e6 - 5).index == pytest.approx(tail.index)
 
 
@@ -194,7 +213,7 @@ def test_no_moment_is_suggested_above_the_tail_index():
     assert found.as_dict()["moment"] is None
     assert "No moment of an order above 1 can be assumed" in found.reason
     assert ("Suggested moment", "none") in found.facts()
-    heavier = diagnose(generator(2).pareto(1.3, 60))
+    heavier = diagnose(generator(3).pareto(1.2, 60))
     assert heavier.moment is not None
     assert heavier.moment.alpha == 0.1
     assert heavier.tail_index >= 1.1
@@ -210,7 +229,8 @@ def test_mostly_equal_values_have_no_median_deviation():
 
 def test_two_valued_measurements_have_no_tail():
     found = diagnose([0.0, 1.0] * 30)
-    assert found.tail_index > 100
+    assert found.tail_index == math.inf
+    assert found.as_dict()["tail_index"] is None
     assert found.moment.alpha == 1
 
 
@@ -261,4 +281,4 @@ def test_what_are_no_numbers_is_refused(wrap, message):
 
 def test_two_values_have_no_tail():
     facts = dict(diagnose(np.array([1.0, 2.0] * 30)).facts())
-    assert facts["Tail index"] == "none, as the 8 largest deviations are equal"
+    assert facts["Tail index"] == "none: lighter than any power (from the 16 largest deviations)"

@@ -50,9 +50,9 @@ app = typer.Typer(
 
 Write a study file (what to run, which parameters, how many rounds) and run `surefoot tune`;
 `surefoot recommend` and `surefoot report` show the results at any time.""",
-    epilog="""Exit codes: 0 success; 1 no round has a measurement, or stopped before the end (five
-failures in a row, a failed setup or teardown, or a storage that fails), with all measurements kept;
-2 invalid study file, options or input, with nothing created or changed, or a storage that is
+    epilog="""Exit codes: 0 success; 1 `tune` ended without a measurement, or stopped before the end
+(five failures in a row, a failed setup or teardown, or a storage that fails), with all measurements
+kept; 2 invalid study file, options or input, with nothing created or changed, or a storage that is
 damaged, read-only or not there; 130 stopped by Ctrl-C, 143 by SIGTERM, with
 all measurements kept.""",
 )

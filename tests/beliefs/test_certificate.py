@@ -109,6 +109,31 @@ def test_of_a_risk_it_is_a_bound_of_the_risk() -> None:
     assert str(found).startswith("VaR(")
 
 
+UNIFORM = sf.ContinuousEnvironment(torch.distributions.Uniform(0.0, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("environment", "risk"),
+    [
+        *((UNIFORM, one) for one in (sf.VaR(0.3), sf.CVaR(0.3), sf.WorstCase(), sf.Mean())),
+        (sf.ContinuousEnvironment(torch.distributions.Beta(2.0, 5.0)), sf.VaR(0.3)),
+        (sf.FiniteEnvironment(np.linspace(0.0, 1.0, 1025)[:, None]), sf.VaR(0.3)),
+    ],
+)
+def test_of_an_environment_that_is_represented_by_some_values_nothing_is_proved(
+    environment: sf.FiniteEnvironment | sf.ContinuousEnvironment, risk: sf.VaR
+) -> None:
+    pair = sf.kernels.squared_exponential([0.2, 0.5])
+    method = sf.Method(pair, 0.01, width=widths.dual_mixture(3.0, 0.1))
+    problem = sf.Problem(sf.Joint(ARMS, environment), risk=risk)
+    optimizer = sf.Optimizer(problem, method, seed=0)
+    for x, z in ((0.0, 0.0), (0.5, 0.5), (0.5, 1.0)):
+        optimizer.tell(LINE[int(19 * x)], x, environment=[z])
+    with pytest.raises(sf.InvalidInput, match="the environment has a density, or more values"):
+        optimizer.belief().certificate()
+    assert optimizer.recommend().certificate is None
+
+
 def test_a_variance_is_enough_for_the_value_at_risk() -> None:
     """Bounds of f for all loads at once are bounds of its quantile, under Student's t(3)."""
     loads = np.array([0.0, 0.5, 1.0])

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -35,6 +36,7 @@ SETTINGS: dict[str, Callable[[], AbstractContextManager[Any]]] = {
     "default dtype": default_dtype,
     "default device": lambda: torch.device("meta"),
     "two threads": two_threads,
+    "floating-point errors": lambda: np.errstate(all="raise"),
 }
 RUNS: dict[str, Callable[[], sf.Optimizer]] = {
     "default": lambda: sf.algorithms.robust_ucb(BOX, initial=4, seed=1),

@@ -394,6 +394,24 @@ def test_a_told_unit_is_converted_to_that_of_the_study(write, value, sem, p99):
     assert {"p99": 18.0} in trial.user_attrs.values()
 
 
+@pytest.mark.parametrize(
+    ("value", "sem"),
+    [
+        (12.5, 0.5),
+        ("12500 us", 500),
+        ("0.0125 s", "0.0005"),
+        ("12500 us", "0.5 ms"),
+        (12.5, "5e2us"),
+    ],
+)
+def test_a_standard_error_without_a_unit_is_in_that_of_its_value(write, value, sem):
+    study = open_ask_tell(write(study=UNITS))
+    (asked,) = study.ask()
+    assert study.tell(asked.id, value, sem=sem).value == 12.5
+    trial = study.opened.state().trials[asked.id]
+    assert record_of(trial)["sem"] == pytest.approx(0.5, rel=1e-12)
+
+
 @pytest.mark.long
 def test_other_numbers_of_the_same_id_are_refused_and_the_same_are_not(write):
     study = open_ask_tell(write(study=UNITS, more=P99))

@@ -7,6 +7,7 @@ import json
 import math
 import re
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -71,7 +72,7 @@ def test_what_is_accepted_keeps_a_proposal_that_is_better_in_every_run(runs, pro
         least = int(re.search(r"at least (\d+) of each", str(refused))[1])
         assert least > runs
         # So many orders of all runs are equally likely without a change; bets are on eight sizes.
-        assert math.comb(2 * runs, runs) / len(IMPROVEMENTS) < proposals / error
+        assert math.comb(2 * runs, runs) / (len(IMPROVEMENTS) + 1) < proposals / error
         runs = least
         rules = Rules(pool=runs, most=runs, proposals=proposals, error=error)
     random = np.random.default_rng(runs)
@@ -80,8 +81,49 @@ def test_what_is_accepted_keeps_a_proposal_that_is_better_in_every_run(runs, pro
         assert rules.decide(pool, list(better), 0) == KEEP
 
 
-@pytest.mark.daily(2)
-@pytest.mark.parametrize("content", ["folder", "missing", "print(1)", b"\xff\xfe\x00", "{}"])
+@pytest.mark.parametrize("better", [6.0, 100.0, 1e6])
+@pytest.mark.parametrize("runs", [60, 600, 700, 5000])
+def test_the_more_runs_the_incumbent_has_the_sooner_what_is_far_better_is_kept(runs, better):
+    """Student-t noise reaches the further out, the more of it there is."""
+    random = np.random.default_rng(runs)
+    rules = Rules(pool=runs, most=runs)
+    rules.check()
+    pool = list(random.standard_t(3, runs))
+    decided = rules.decide(pool, list(random.standard_t(3, 12 if better > 6 else 60) - better), 0)
+    assert decided == KEEP
+
+
+def test_an_error_that_needs_many_runs_says_how_many():
+    with pytest.raises(InvalidInput, match=r"expected at least \d\d+ of each"):
+        Rules(error=1e-100).check()
+
+
+def test_a_failure_decides_nothing_where_half_of_the_incumbents_runs_fail():
+    pool = [10.0 + 0.01 * i for i in range(30)] + [math.inf] * 30
+    runs = [math.inf if i % 10 == 0 else 9.0 + 0.01 * i for i in range(40)]
+    assert Rules().decide(pool, runs[:5], 0) != DISCARD
+    assert Rules().decide(pool, runs, 0) == KEEP
+    assert Rules().decide(pool[:-1], runs[:5], 0) == DISCARD
+
+
+SESSION = [{"rules": asdict(Rules())}, {"incumbent": "echo 1"}]
+
+
+@pytest.mark.daily(5)
+@pytest.mark.parametrize(
+    "content",
+    [
+        "folder",
+        "{}",
+        *(
+            "\n".join([*map(json.dumps, SESSION), line, ""])
+            for line in ('{"x": 1}', "[1]", '"text"', '{"of": "incumbent", "value": "fast"}')
+        ),
+        "missing",
+        "print(1)",
+        b"\xff\xfe\x00",
+    ],
+)
 def test_a_file_that_is_no_session_is_refused_and_stays(bench, content):
     file = Path("nowhere/s.jsonl" if content == "missing" else "s.jsonl")
     if content == "folder":

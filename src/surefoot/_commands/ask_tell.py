@@ -75,7 +75,7 @@ def tell(
         ),
     ] = None,
     sem: Annotated[
-        str, typer.Option(metavar="NUMBER", help="Standard error of the measurement.")
+        str, typer.Option(metavar="NUMBER", help="Standard error, in the unit of VALUE.")
     ] = "0",
     worker: Annotated[str, typer.Option(metavar="TEXT", help="Who or what measured.")] = "",
     failed: Annotated[

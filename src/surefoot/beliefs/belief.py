@@ -403,9 +403,12 @@ def _missing(belief: Belief) -> str:
         reason := belief.outcome.model.unproved(belief.outcome)
     ):
         return reason
+    environment = belief.space.environment
     reasons = {
         "measurements failed or there are constraints": not belief.candidates.feasible.is_certain,
         "the table of the arms is `Sharded`": belief.space.seen.is_elsewhere,
+        "the environment has a density, or more values than are evaluated: a `FiniteEnvironment` "
+        "of at most 1,024 values has one": not environment.lists(belief.candidates.z),
         "the measurements differ between workers or drift, which is no noise": bool(
             belief.outcome.effects
         ),

@@ -57,7 +57,10 @@ class HuberState:
 
 @dataclass(frozen=True)
 class Huber:
-    """Ridge regression with weights min(1, k s / |residual|), s = 1.4826 median |residual|.
+    """Ridge regression with weights min(1, k s / |residual|).
+
+    s = 1.4826 median |residual| √(t / f), of t rewards and f residual degrees of freedom, at least
+    t / 4; the median is the lower one.
 
     It needs no bound on rewards or moments. Weights enter the coefficients only: V and the
     posterior variance depend on the points alone, unless rewards have standard errors. Then

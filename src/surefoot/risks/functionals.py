@@ -101,7 +101,8 @@ class Mean:
 class VaR:
     """Value at risk, the lower quantile inf{w : P(f(x, Z) <= w) >= level}.
 
-    It is maximised; BoTorch's `VaR(alpha)` is `VaR(1 - alpha)` here.
+    It is maximised; BoTorch's `VaR(alpha)` is `VaR(1 - alpha)` here, but the next larger value
+    where the level is that of a whole number of equally likely ones.
 
     Args:
         level: Probability of the lower tail, in (0, 1); small is risk-averse.
@@ -144,7 +145,8 @@ class CVaR:
     """Conditional value at risk, the mean of the lower tail of probability `level`.
 
     An atom at the boundary of the tail counts with the share of its probability that lies inside.
-    It is maximised; BoTorch's `CVaR(alpha)` is `CVaR(1 - alpha)` here.
+    It is maximised; BoTorch's `CVaR(alpha)` is `CVaR(1 - alpha)` here, but for that atom, which it
+    counts whole.
 
     Args:
         level: Probability of the lower tail, in (0, 1); small is risk-averse.

@@ -2,7 +2,7 @@
 
 from surefoot._internal.numbers import MAD_TO_SD
 from surefoot.tails.diagnosis import TailDiagnosis, diagnose, normality
-from surefoot.tails.hill import TailIndex, tail_index
+from surefoot.tails.exceedances import TailIndex, tail_index
 from surefoot.tails.moment import Moment
 
 __all__ = [

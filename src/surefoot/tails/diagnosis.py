@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from surefoot._internal.numbers import LAST_DIGITS, MAD_TO_SD, OUTLYING
-from surefoot.tails.hill import LARGEST_INDEX, Array, TailIndex, checked_sample, tail_index
+from surefoot.tails.exceedances import Array, TailIndex, checked_sample, tail_index
 from surefoot.tails.moment import LEAST_ALPHA, Moment
 
 SIMULATIONS = 2000
@@ -82,8 +82,8 @@ class TailDiagnosis:
         n: Number of values.
         ks: Kolmogorov-Smirnov distance to the normal with the same mean and standard deviation.
         p_value: P-value of that distance, with the fitted parameters taken into account.
-        tail_index: Hill's estimate of the tail index.
-        tail_lower: Lower end of its 95 % confidence interval.
+        tail_index: The tail index, infinite for a tail that is lighter than any power.
+        tail_lower: Lower end of its 95 % interval.
         tail_upper: Upper end.
         tail_count: Number of largest deviations that it is estimated from.
         largest_over_mad: Largest deviation from the median in median absolute deviations, infinite
@@ -109,13 +109,8 @@ class TailDiagnosis:
     reason: str
 
     def as_dict(self) -> dict[str, Any]:
-        """Fields as JSON-compatible values, with None for an infinite one, or none at all."""
-        content = asdict(self)
-        if self.tail_lower >= LARGEST_INDEX:
-            content |= dict.fromkeys(("tail_index", "tail_lower", "tail_upper"))
-        if not math.isfinite(self.largest_over_mad):
-            content["largest_over_mad"] = None
-        return content
+        """Fields as JSON-compatible values, with None for an infinite one."""
+        return {name: None if one == math.inf else one for name, one in asdict(self).items()}
 
     @property
     def p_text(self) -> str:
@@ -136,11 +131,14 @@ class TailDiagnosis:
         ]
 
     def _tail_text(self) -> str:
-        of = f"the {self.tail_count} largest deviations"
-        if self.tail_lower >= LARGEST_INDEX:
-            return f"none, as {of} are equal"
-        ends = f"{self.tail_lower:.2f} to {self.tail_upper:.2f}"
-        return f"{self.tail_index:.2f} (95 % interval {ends}, from {of})"
+        of = f"from the {self.tail_count} largest deviations"
+        if self.tail_lower == math.inf:
+            return f"none: lighter than any power ({of})"
+        low, middle, high = (
+            "infinity" if one == math.inf else f"{one:.2f}"
+            for one in (self.tail_lower, self.tail_index, self.tail_upper)
+        )
+        return f"{middle} (95 % interval {low} to {high}, {of})"
 
     def __str__(self) -> str:
         facts = self.facts()
@@ -250,10 +248,10 @@ def _reason(
         findings.append("the values are not normally distributed")
     if share > 0:
         findings.append(f"{100 * share:.1f} % of them are outliers")
-    if tail.lower >= LARGEST_INDEX:
+    if tail.lower == math.inf:
         variance = (
-            "The largest deviations are equal, so that there is no tail, but least squares is "
-            "still sensitive to single outliers"
+            "The tail is lighter than any power, but least squares is still sensitive to single "
+            "outliers"
         )
     elif tail.upper < 2:
         variance = (
@@ -267,8 +265,8 @@ def _reason(
         )
     else:
         variance = (
-            "The confidence interval of the tail index contains 2, so it is open whether the "
-            "variance is finite"
+            "The interval of the tail index contains 2, so it is open whether the variance is "
+            "finite"
         )
     return (
         f"{' and '.join(findings).capitalize()}: use robust_ucb, which downweights outliers. "

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from surefoot._internal import checks
-from surefoot.tails.hill import checked_sample, tail_index
+from surefoot.tails.exceedances import checked_sample, tail_index
 from surefoot.types import InvalidInput
 
 LEAST_ALPHA = 0.1
@@ -92,7 +92,7 @@ class Moment:
         """
         values = checked_sample(y)
         tail = tail_index(values)
-        alpha = float(np.clip(tail.index - tail.standard_error - 1, LEAST_ALPHA, 1))
+        alpha = float(np.clip(tail.cautious - 1, LEAST_ALPHA, 1))
         powers = np.abs(values) ** (1 + alpha)
         blocks = min(_BLOCKS, len(values) // 4)
         middle = float(np.median([powers[start::blocks].mean() for start in range(blocks)]))

@@ -39,7 +39,7 @@ def result_of(
         settled: Function that returns a measurement in the units of the study, or why it has none.
         value: The measurement, a number or a text, which may have a unit that can be converted to
             that of the study and a standard error, as "12.5 ± 0.4 ms"; None for a failure.
-        sem: Its standard error in the unit of the study, or with a unit of its own; 0 where it is
+        sem: Its standard error in the unit of the value, or with a unit of its own; 0 where it is
             unknown or told with the value.
         values: Each further objective and constraint, told as the value is, and each variable of an
             observed environment, by name.
@@ -88,6 +88,8 @@ def result_of(
     for name in (*study_file.reported, *observed):
         if name not in given:
             raise InvalidInput(f"got no value of {name}, expected {name}=NUMBER beside the value")
+    if not error.unit:
+        number = replace(number, sem=number.sem or error.value)
     others = {name: _number(name, given[name], with_error=True) for name in study_file.reported}
     seen = {name: _number(name, given[name]) for name in observed}
     if wrong := [name for name, one in seen.items() if one.unit]:
@@ -102,10 +104,11 @@ def result_of(
         result = positive(result)
     if isinstance(result, Failure):
         raise InvalidInput(result.reason)
-    same = error.into(result.number.unit)
-    if same is None:
+    if not error.unit:
+        return result
+    if (same := error.into(result.number.unit)) is None:
         raise InvalidInput(f"sem: got {shown(sem)}, expected one in {result.number.unit}")
-    return result.measuring(replace(result.number, sem=same.value or result.sem))
+    return result.measuring(replace(result.number, sem=same.value))
 
 
 def _worker(text: str) -> str:

@@ -147,7 +147,9 @@ class Session:
             return session
         try:
             lines = [json.loads(line) for line in read_lines(file)]
-            rules = Rules(**lines[0]["rules"])
+            session = cls(file, Rules(**lines[0]["rules"]))
+            for line in lines[1:]:
+                session._apply(line)
         except InvalidInput:
             raise
         except (ValueError, LookupError, TypeError):
@@ -155,16 +157,13 @@ class Session:
                 f"{file}: is not a session of `surefoot judge`; choose another file"
             ) from None
         read_lines(file, repair=True)
-        rules.check()
+        session.rules.check()
         for name, now in given.items():
-            if now != (before := getattr(rules, name)):
+            if now != (before := getattr(session.rules, name)):
                 raise InvalidInput(
                     f"{file}: got {name} = {shown(now)}, but the session began with "
                     f"{shown(before)}, by which its error is stated; begin another session"
                 )
-        session = cls(file, rules)
-        for line in lines[1:]:
-            session._apply(line)
         return session
 
     def begin(self, incumbent: str) -> None:

@@ -41,7 +41,7 @@ from surefoot._internal.numbers import MAD_TO_SD
 Floats = NDArray[np.float64]
 
 _DEVIATION = MAD_TO_SD * math.sqrt(2.0 / 3.0)  # robust, of Student-t with 2 dof and scale 1
-IMPROVEMENTS: Floats = _DEVIATION * np.array([0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0])
+IMPROVEMENTS: Floats = _DEVIATION * np.array([0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0])
 
 
 @dataclass(frozen=True)
@@ -84,19 +84,20 @@ def evidence(
     is_pool = np.ones(len(known), dtype=bool)
     center, scale = center_and_scale(known)
     sought, random = looked_for * _DEVIATION, np.random.default_rng(seed)
-    capitals, ratio = np.zeros(len(IMPROVEMENTS)), 0.0
+    # The largest improvement is beyond the best run, which is the further out the more there are.
+    improvements = np.append(IMPROVEMENTS, 4.0 * math.sqrt(len(known) / 2.0))
+    capitals, ratio = np.zeros(len(improvements)), 0.0
     for run in runs:
         below = int(np.searchsorted(known, run, "left"))
         slot = int(random.integers(below, int(np.searchsorted(known, run, "right")) + 1))
         gap, slots = _gap(is_pool, slot)
-        ends = _moved(gap, IMPROVEMENTS)
+        ends = _moved(gap, improvements)
         capitals += np.log((len(known) + 1) / slots * (ends[1] - ends[0]))
         known, is_pool = np.insert(known, slot, run), np.insert(is_pool, slot, False)
-        at = _deviation(run, center, scale)
-        if not math.isfinite(run):  # a failure is no improvement
-            ratio -= math.inf
-        elif math.isfinite(at):  # otherwise most runs of the incumbent fail, and this one did not
-            ratio += 1.5 * math.log((2.0 + at**2) / (2.0 + (at + sought) ** 2))
+        if math.isfinite(center):  # otherwise half of the runs of the incumbent have failed
+            at = _deviation(run, center, scale)
+            gain = 1.5 * math.log((2.0 + at**2) / (2.0 + (at + sought) ** 2))
+            ratio += gain if math.isfinite(run) else -math.inf  # a failure is no improvement
         top = float(capitals.max())
         mean = top + math.log(float(np.exp(capitals - top).mean()))
         yield Evidence(mean, ratio)

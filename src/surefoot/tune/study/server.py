@@ -148,8 +148,8 @@ class Server(Location):
             todo = f"expected {_EXPECTED}"
             if isinstance(error, ImportError):
                 todo = (
-                    "install the driver (`pip install psycopg2-binary` for postgresql://, "
-                    "mysqlclient for mysql://), or name another one, such as mysql+pymysql://"
+                    "install the driver (`pip install 'psycopg[binary]'` for postgresql://, "
+                    "mysqlclient for mysql://), or name another one, such as postgresql+psycopg2://"
                 )
             raise self.error(f"{self.label}: {self.reason(error)}; {todo}") from None
 

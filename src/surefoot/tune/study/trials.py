@@ -132,8 +132,9 @@ class StudyTrials:
         """Begin a trial, with its parameters chosen, and its environment unless it is observed.
 
         One process at a time chooses, so each knows what the others are running, and together they
-        begin no more trials than there are rounds. (Processes on different machines exclude each
-        other if the storage is a PostgreSQL server; otherwise each may do one round too many.) If
+        begin no more trials than there are rounds, beside what was asked for and is not told yet.
+        (Processes on different machines exclude each other if the storage is a PostgreSQL server;
+        otherwise each may do one round too many.) If
         the server ends the connection, what had begun is marked as interrupted.
         """
         again = partial(self._interrupt_own, "the storage was disconnected as it began")
