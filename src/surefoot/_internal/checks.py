@@ -127,8 +127,7 @@ def reward(value: object) -> float:
 
 def rewards(value: object) -> list[float]:
     """Convert to finite floats (n,), each as `reward` does."""
-    found = vector("rewards", value)  # type: ignore[arg-type]
-    return [_summable("a reward", one) for one in found.tolist()]
+    return [_summable("a reward", one) for one in vector("rewards", value).tolist()]  # type: ignore[arg-type]
 
 
 def outcome_value(name: str, value: object) -> float:

@@ -47,9 +47,7 @@ def hypervolume(losses: np.ndarray, reference: np.ndarray) -> np.ndarray:
         3.0
     """
     gains = np.clip(reference - losses, 0.0, None)  # (..., n, k), of boxes at the origin
-    if gains.shape[-2] == 0:
-        return np.zeros(losses.shape[:-2])
-    return _union(gains)
+    return _union(gains) if gains.shape[-2] else np.zeros(losses.shape[:-2])
 
 
 def _non_dominated(losses: np.ndarray) -> np.ndarray:  # (s, n, k) -> (s, n)
@@ -65,8 +63,7 @@ def _union(gains: np.ndarray) -> np.ndarray:  # (..., n, k) -> (...)
     """Volume of the union of boxes [0, gain], as slabs between the values of the last side."""
     if gains.shape[-1] == 1:
         return np.asarray(gains[..., 0].max(-1))
-    order = np.argsort(-gains[..., -1], axis=-1)
-    gains = np.take_along_axis(gains, order[..., None], axis=-2)
+    gains = np.take_along_axis(gains, np.argsort(-gains[..., -1], axis=-1)[..., None], axis=-2)
     heights = gains[..., -1]
     below = np.concatenate([heights[..., 1:], np.zeros_like(heights[..., :1])], axis=-1)
     thickness = heights - below

@@ -60,7 +60,7 @@ def _usual_settings() -> ExitStack:
     stack.callback(torch.set_default_dtype, torch.get_default_dtype())
     torch.set_default_dtype(torch.float32)
     stack.enter_context(torch.device("cpu"))
-    stack.enter_context(np.errstate(**_FLOATING))
+    stack.enter_context(np.errstate(all="warn", under="ignore"))
     return stack
 
 

@@ -171,8 +171,7 @@ class Candidates:
         """The same (1,) at the design of a location, looked up with those of all arms if known."""
         if not self.has_table:
             return self.bound(location.design.unsqueeze(0), width)
-        every = self.bound(self.space.design.points, width)  # type: ignore[union-attr]
-        return every[location.design_arm].reshape(1)
+        return self.bound(self.space.design.points, width)[location.design_arm].reshape(1)  # type: ignore[union-attr]
 
     def constrained(self, x: Tensor, values: Tensor, at_designs: Tensor) -> Tensor:
         """Values, whose gain over the best feasible design counts with its probability.

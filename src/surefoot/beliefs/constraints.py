@@ -116,8 +116,7 @@ class ConstraintBelief:
         the edge of what is safe, with even odds, however large the noise is thought to be. That is
         so as far as the function is correlated with it, and not at other sites.
         """
-        chance = self.prospect(points)
-        return self._scaled(chance * (1.0 - self._unsettled(points)))
+        return self._scaled(self.prospect(points) * (1.0 - self._unsettled(points)))
 
     def _scaled(self, chance: Tensor) -> Tensor:
         power = math.log(CONFIDENT) / math.log(self.limit.confidence)

@@ -102,8 +102,7 @@ def _pooled(logs: Floats) -> LogDensity:
     off = logs - center
     density = -0.5 * (_SPREAD_DOF + 1.0) * float(np.log1p(off**2 / squared).sum())
     density -= 0.5 * precision * (center - median) ** 2
-    gradient = -(_SPREAD_DOF + 1.0) * off / (squared + off**2)  # the center is stationary
-    return LogDensity(density, gradient)
+    return LogDensity(density, (-(_SPREAD_DOF + 1.0) * off / (squared + off**2)))
 
 
 def log_median(number: int) -> float:
@@ -446,8 +445,7 @@ class Evidence:
         prior = half * half.log() - torch.lgamma(half) + (half - 1.0) * log_precision
         entropy = shape - rate.log() + torch.lgamma(shape) + (1.0 - shape) * torch.digamma(shape)
         terms = 0.5 * (log_precision - weights.log()) + prior - half * weights + entropy
-        others = self.log_prior(model).value + _log_dof_prior(dof)
-        return value + float(terms.sum()) + others
+        return value + float(terms.sum()) + (self.log_prior(model).value + _log_dof_prior(dof))
 
 
 def expected_squares(signal: Tensor, noise: Tensor, y: Tensor) -> tuple[float, Tensor]:

@@ -124,8 +124,7 @@ class PosteriorMode:
         if len(self.part):
             evidence, weights = evidence.among(self.part), weights[self.part]
         likelihood = torch.from_numpy(hessian(evidence, self.model, weights))
-        second = directions @ likelihood + torch.stack(rows) / (2.0 * STEP)
-        curvature = -second @ directions.T
+        curvature = -(directions @ likelihood + torch.stack(rows) / (2.0 * STEP)) @ directions.T
         return 0.5 * (curvature + curvature.T)
 
     def given(self, model: Hyperparameters, weights: Tensor, share: float = 0.0) -> Process:

@@ -451,8 +451,7 @@ class HyperparameterFit:
         found = {}
         for effect, logs in by_effect(mode.evidence.effects, mode.model.effects):
             across, prior = effect.contrast(logs, data.workers, data.times)
-            variance = prior - ((across @ inverse) * across).sum(-1)
-            deviation = variance.clamp_min(0.0).sqrt()
+            deviation = (prior - ((across @ inverse) * across).sum(-1)).clamp_min(0.0).sqrt()
             found[effect.name] = Contrast(
                 fitted.scale * (across @ solved), fitted.scale * deviation
             )

@@ -308,9 +308,7 @@ class Optimizer:
         """
         started = perf_counter()
         self._record(self._located(self._checked("measurements", measurements, undeclared)))
-        if not len(self.history):
-            return None
-        return self._info(started)
+        return self._info(started) if len(self.history) else None
 
     @one_at_a_time
     @with_own_settings

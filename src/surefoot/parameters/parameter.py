@@ -399,9 +399,7 @@ def contains(number: Any, value: Any) -> bool:
         number: What has `low`, `high` and `step`.
         value: The value.
     """
-    if not is_number(value):
-        return False
-    if not number.low <= value <= number.high:  # nor is NaN
+    if not is_number(value) or not number.low <= value <= number.high:  # nor is NaN
         return False
     return is_on_grid(value, number.low, number.step)
 

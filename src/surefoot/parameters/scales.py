@@ -159,6 +159,4 @@ class OrderedScale:
 
 def _with_gradient(values: Tensor, *, values_of: Tensor) -> Tensor:
     """The values (n,), with the gradients of others (n,)."""
-    if not values_of.requires_grad:
-        return values
-    return values + (values_of - values_of.detach())
+    return values + (values_of - values_of.detach()) if values_of.requires_grad else values

@@ -129,9 +129,7 @@ class ArmPosterior(AtArms):
 
         The bounds that were computed go to the new posterior.
         """
-        if self.redrawn:
-            return self.elsewhere.updated(pulls)
-        return self._after(*together(pulls))
+        return self.elsewhere.updated(pulls) if self.redrawn else self._after(*together(pulls))
 
     def best_arm(self, width: float, among: Tensor | None = None) -> int:
         """The arm of largest mean + width * deviation; the first where there are several.

@@ -110,8 +110,7 @@ class Table(ArmFeatures):
         column = kernels.block(embedding.kernel, point, self.points)[0].detach()  # type: ignore[attr-defined]
         row = (column - self.product(known)) / left**0.5
         row[members] = 0.0  # but for rounding
-        source = self.source.joined(embedding, row)  # type: ignore[attr-defined]
-        return replace(self, embedding=embedding, source=source)
+        return replace(self, embedding=embedding, source=self.source.joined(embedding, row))  # type: ignore[attr-defined]
 
     def rows(self, arms: Tensor) -> Table:
         """The table of some of the arms (n,)."""

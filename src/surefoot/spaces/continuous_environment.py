@@ -17,7 +17,6 @@ from surefoot._internal.numbers import LAST_DIGITS, ROUNDING
 from surefoot.types import InvalidInput
 
 _MAX_CORNER_DIMENSION = 6  # coordinates up to which all corners of the support are included
-_DRAWS = 4096  # from which the extent of an unbounded distribution is estimated
 _HALVINGS = 16  # of draws that have the quantiles of a distribution without `icdf`
 
 
@@ -65,7 +64,7 @@ class ContinuousEnvironment:
         upper: Tensor | Sequence | float | None = None,
     ) -> None:
         object.__setattr__(self, "distribution", _as_vector(distribution))
-        drawn = self.sample(_DRAWS, torch.Generator().manual_seed(0))
+        drawn = self.sample(4096, torch.Generator().manual_seed(0))  # of which the bounds are
         if not bool(torch.isfinite(drawn).all()):
             raise InvalidInput(f"{distribution} gives values that are not finite.")
         object.__setattr__(self, "_inside", drawn[0])

@@ -205,8 +205,7 @@ class Joint:
 
     def _indices(self, z: Tensor) -> Tensor:  # (m, dz) -> (m,)
         """Indices of values in the finite environment."""
-        known = self.environment.points.to(z)  # type: ignore[union-attr]
-        return (known - z.unsqueeze(1)).abs().sum(-1).argmin(-1)
+        return (self.environment.points.to(z) - z.unsqueeze(1)).abs().sum(-1).argmin(-1)  # type: ignore[union-attr]
 
     def pair(self, design_arm: int | None, z: Tensor) -> int | None:
         """Arm of `seen` for a pair.

@@ -14,8 +14,6 @@ from surefoot.types import InvalidInput
 
 Array = NDArray[np.float64]
 _MIN_VALUES = 20  # for any statement about the tails
-_SHAPES = np.linspace(-0.49, 6.01, 326)  # of tails, the reciprocals of their indices
-_QUANTILES = (0.975, 0.84, 0.5, 0.025)  # of the shape: of ends, one standard error, and the middle
 
 
 @dataclass(frozen=True)
@@ -74,8 +72,9 @@ def tail_index(values: Array) -> TailIndex:
     if excess[0] == 0.0:  # a bounded, two-valued sample
         return TailIndex(math.inf, math.inf, math.inf, math.inf, k)
     middle, steps = np.median(excess[excess > 0.0]), np.linspace(-6.0, 6.0, 61) / math.sqrt(k)
-    evidence = np.empty(len(_SHAPES))
-    for i, shape in enumerate(_SHAPES):  # the median excess is scale (2^shape - 1) / shape
+    shapes = np.linspace(-0.49, 6.01, 326)
+    evidence = np.empty(len(shapes))
+    for i, shape in enumerate(shapes):  # the median excess is scale (2^shape - 1) / shape
         scales = middle * shape / (2.0**shape - 1.0) * np.exp((1.0 + abs(shape)) * steps)
         inner = 1.0 + shape * excess / scales[:, None]
         logs = np.log(np.maximum(inner, TINY)).sum(1)
@@ -83,8 +82,8 @@ def tail_index(values: Array) -> TailIndex:
         possible = np.where((inner > 0.0).all(1), density, -np.inf)
         evidence[i] = special.logsumexp(possible) - 2.0 * (shape - 0.5) ** 2
     below = np.exp(evidence - special.logsumexp(evidence)).cumsum()
-    shapes = _SHAPES[np.searchsorted(below, _QUANTILES)].tolist()
-    lower, cautious, index, upper = (1.0 / shape if shape > 0.0 else math.inf for shape in shapes)
+    found = shapes[np.searchsorted(below, (0.975, 0.84, 0.5, 0.025))].tolist()
+    lower, cautious, index, upper = (1.0 / shape if shape > 0.0 else math.inf for shape in found)
     return TailIndex(index, lower, upper, cautious, k)
 
 

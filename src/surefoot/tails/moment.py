@@ -91,8 +91,7 @@ class Moment:
             Bubeck, Cesa-Bianchi and Lugosi 2013, Lemma 2, for the median of means.
         """
         values = checked_sample(y)
-        tail = tail_index(values)
-        alpha = float(np.clip(tail.cautious - 1, LEAST_ALPHA, 1))
+        alpha = float(np.clip(tail_index(values).cautious - 1, LEAST_ALPHA, 1))
         powers = np.abs(values) ** (1 + alpha)
         blocks = min(_BLOCKS, len(values) // 4)
         middle = float(np.median([powers[start::blocks].mean() for start in range(blocks)]))

@@ -99,8 +99,7 @@ def evidence(
             gain = 1.5 * math.log((2.0 + at**2) / (2.0 + (at + sought) ** 2))
             ratio += gain if math.isfinite(run) else -math.inf  # a failure is no improvement
         top = float(capitals.max())
-        mean = top + math.log(float(np.exp(capitals - top).mean()))
-        yield Evidence(mean, ratio)
+        yield Evidence((top + math.log(float(np.exp(capitals - top).mean()))), ratio)
 
 
 def center_and_scale(pool: Floats) -> tuple[float, float]:

@@ -135,8 +135,7 @@ class ConfirmStage:
             for index, one in enumerate(self.candidates)
             if self._failing(one) <= failing and one not in model.unstable
         ]
-        defaults = self.study_file.defaults
-        reserves = [index for index in working if self.candidates[index] != defaults]
+        reserves = [i for i in working if self.candidates[i] != self.study_file.defaults]
         for index in reserves[self.study_file.confirm.candidates :]:
             working.remove(index)
         chosen = working or list(range(len(self.candidates)))

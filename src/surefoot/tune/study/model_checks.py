@@ -142,9 +142,8 @@ def _disturbed(state: StudyState) -> str:
     apart = np.array([abs(values[one] - values[other]) for one, other in pairs])
     either = np.array([beside[one] or beside[other] for one, other in pairs], dtype=bool)
     with_others, alone = apart[either], apart[~either]
-    if min(len(with_others), len(alone)) < _LEAST_EQUAL:
-        return ""
-    if rank_sum(with_others, alone, _IN_TURN) > ALARM:
+    few = min(len(with_others), len(alone)) < _LEAST_EQUAL
+    if few or rank_sum(with_others, alone, _IN_TURN) > ALARM:
         return ""
     times = float(np.median(with_others) / max(np.median(alone), TINY))
     return (

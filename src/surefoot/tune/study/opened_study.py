@@ -178,8 +178,7 @@ def open_study(path: Path | str) -> OpenedStudy:
         sampler = default_sampler(study_file)
         with location.readable("the study"):
             study = optuna.load_study(study_name=name, storage=storage, sampler=sampler)
-        trials = location.trials(study)
-        check_compatible(study_file, study, trials, location.label)
+        check_compatible(study_file, study, location.trials(study), location.label)
     return OpenedStudy(location, storage, study, sampler)
 
 
