@@ -142,6 +142,12 @@ def test_a_proposal_that_fails_is_discarded():
     assert Rules("maximize").decide([-math.inf, *pool], [25.0, math.inf], 0) == DISCARD
 
 
+@pytest.mark.parametrize("run", [1e200, -1e200, 1e308])
+def test_a_run_of_any_size_is_judged(run):
+    pool = [float(i) for i in range(60)]
+    assert Rules().decide(pool, [run] * 60, 0) == (KEEP if run < 0 else DISCARD)
+
+
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_an_improvement_is_kept_in_its_direction(sign):
     random = np.random.default_rng(0)

@@ -96,7 +96,7 @@ def evidence(
         known, is_pool = np.insert(known, slot, run), np.insert(is_pool, slot, False)
         if math.isfinite(center):  # otherwise half of the runs of the incumbent have failed
             at = _deviation(run, center, scale)
-            gain = 1.5 * math.log((2.0 + at**2) / (2.0 + (at + sought) ** 2))
+            gain = 3.0 * math.log(math.hypot(2.0**0.5, at) / math.hypot(2.0**0.5, at + sought))
             ratio += gain if math.isfinite(run) else -math.inf  # a failure is no improvement
         top = float(capitals.max())
         yield Evidence((top + math.log(float(np.exp(capitals - top).mean()))), ratio)
