@@ -133,7 +133,7 @@ class TailDiagnosis:
     def _tail_text(self) -> str:
         of = f"from the {self.tail_count} largest deviations"
         if self.tail_lower == math.inf:
-            return f"none: lighter than any power ({of})"
+            return f"none seen ({of})"
         low, middle, high = (
             "infinity" if one == math.inf else f"{one:.2f}"
             for one in (self.tail_lower, self.tail_index, self.tail_upper)
@@ -250,8 +250,8 @@ def _reason(
         findings.append(f"{100 * share:.1f} % of them are outliers")
     if tail.lower == math.inf:
         variance = (
-            "The tail is lighter than any power, but least squares is still sensitive to single "
-            "outliers"
+            "No tail is seen that decreases like a power, but least squares is still sensitive to "
+            "single outliers"
         )
     elif tail.upper < 2:
         variance = (

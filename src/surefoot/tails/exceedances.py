@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from surefoot._internal.numbers import TINY
+from surefoot._internal.numbers import ROUNDING, TINY
 from surefoot.types import InvalidInput
 
 Array = NDArray[np.float64]
@@ -36,12 +36,14 @@ class TailIndex:
 
 
 def tail_index(values: Array) -> TailIndex:
-    """The tail index by the k = n^(2/3) largest deviations from the median.
+    """The tail index by about n^(2/3) of the largest deviations from the median.
 
     Where they exceed the next largest one, they have nearly a generalised Pareto distribution,
     whose shape, the reciprocal of the index, is not changed by where the deviations are taken from,
-    as Hill's estimate is. Its prior is normal with mean and deviation 1/2, and that of the
-    logarithmic scale flat; a tail of shape 0 or less is lighter than any power.
+    as Hill's estimate is. Each is known to the smallest difference of two values, to which they may
+    be rounded, and equal ones are all counted or none. The prior of the shape is normal with mean
+    and deviation 1/2, and that of the logarithmic scale flat; a tail of shape 0 or less is lighter
+    than any power, and so is one of equal values.
 
     Args:
         values: Finite values (n,).
@@ -63,24 +65,29 @@ def tail_index(values: Array) -> TailIndex:
         True
     """
     deviations = np.sort(np.abs(values - np.median(values)))[::-1]
-    k = min(max(5, math.ceil(len(values) ** (2 / 3))), int(np.sum(deviations > 0)) - 1)
-    if k < 1:
+    if np.sum(deviations > 0) < 2:
         raise InvalidInput(
             "at most one of the values differs from their median, expected values that vary."
         )
-    excess = deviations[:k] - deviations[k]
-    if excess[0] == 0.0:  # a bounded, two-valued sample
+    apart = np.diff(np.sort(values))
+    step = float(apart[apart > ROUNDING * deviations[0]].min())  # to which the values are rounded
+    ends = np.flatnonzero(-np.diff(deviations) > 0.25 * step) + 1  # of equal ones all are counted
+    k = int(ends[np.abs(ends - len(values) ** (2 / 3)).argmin()]) if len(ends) else len(values)
+    least = (deviations[:k] - deviations[min(k, len(values) - 1)] - step).clip(min=0.0)
+    if least[0] < 0.25 * step:  # all are equal
         return TailIndex(math.inf, math.inf, math.inf, math.inf, k)
-    middle, steps = np.median(excess[excess > 0.0]), np.linspace(-6.0, 6.0, 61) / math.sqrt(k)
-    shapes = np.linspace(-0.49, 6.01, 326)
+    middle = float(np.median(least)) + 0.5 * step
+    steps, shapes = np.linspace(-6.0, 6.0, 61) / math.sqrt(k), np.linspace(-0.49, 6.01, 326)
     evidence = np.empty(len(shapes))
-    for i, shape in enumerate(shapes):  # the median excess is scale (2^shape - 1) / shape
-        scales = middle * shape / (2.0**shape - 1.0) * np.exp((1.0 + abs(shape)) * steps)
-        inner = 1.0 + shape * excess / scales[:, None]
-        logs = np.log(np.maximum(inner, TINY)).sum(1)
-        density = math.log1p(abs(shape)) - k * np.log(scales) - (1.0 / shape + 1.0) * logs
-        possible = np.where((inner > 0.0).all(1), density, -np.inf)
-        evidence[i] = special.logsumexp(possible) - 2.0 * (shape - 0.5) ** 2
+    for i, shape in enumerate(shapes):  # the median is scale (2^shape - 1) / shape
+        scales = middle * shape / (2.0**shape - 1.0) * np.exp((1.0 + abs(shape)) * steps[:, None])
+        above, beyond = (
+            -np.log(np.maximum(1.0 + shape * one / scales, TINY)) / shape
+            for one in (least, least + step)
+        )  # logarithms of the probabilities to exceed what a value was at least, and at most
+        each = above + np.log(np.maximum(-np.expm1(beyond - above), TINY))
+        prior = math.log1p(abs(shape)) - 2.0 * (shape - 0.5) ** 2
+        evidence[i] = special.logsumexp(each.sum(1)) + prior
     below = np.exp(evidence - special.logsumexp(evidence)).cumsum()
     found = shapes[np.searchsorted(below, (0.975, 0.84, 0.5, 0.025))].tolist()
     lower, cautious, index, upper = (1.0 / shape if shape > 0.0 else math.inf for shape in found)
