@@ -168,7 +168,7 @@ def diagnose(y: ArrayLike, name: str = "`y`") -> TailDiagnosis:
         >>> y = 10 + np.random.default_rng(0).standard_t(2, 200)
         >>> diagnosis = diagnose(y)
         >>> diagnosis.algorithm, round(diagnosis.tail_index, 2)
-        ('robust_ucb', 1.65)
+        ('robust_ucb', 1.3)
     """
     values = checked_sample(y, name)
     ks, p_value = normality(values)
