@@ -311,7 +311,7 @@ WIDE = ",".join(f"column{n}" for n in range(20_000))
     ("content", "said"),
     [
         (json.dumps({"results": [{"times": [*range(50_000)]}]}), "a JSON document, expected a CSV"),
-        (json.dumps([{"x": 1}], indent=1), "a JSON document, expected a CSV"),
+        (json.dumps([{"x": 1}], indent=1), "a JSON or TOML document, expected a CSV"),
         ("\n  <!DOCTYPE html><p>" + "no table " * 50_000, "an HTML or XML document, expected"),
         (f"{WIDE}\n{','.join(map(str, range(20_000)))}\n", "column"),
         ("x" * 100_000 + ",y\n", "column"),

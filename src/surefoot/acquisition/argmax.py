@@ -288,8 +288,7 @@ def _coordinate_search(score: Score, box: Box, starts: Tensor) -> Tensor:
             tried = best[:, None].repeat(1, len(options), 1)  # (s, o, d)
             tried[..., columns] = options
             # Moved to where the rules hold, a value of one variable takes others along.
-            within = box.snap if box.region.rules else box.active
-            points = within(tried.flatten(0, 1))
+            points = (box.snap if box.region.rules else box.active)(tried.flatten(0, 1))
             chosen = scores(score, points).reshape(len(best), -1).argmax(-1)
             best = tried[torch.arange(len(best)), chosen]
         if torch.equal(best, before):

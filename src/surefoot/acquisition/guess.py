@@ -42,8 +42,7 @@ class Guess:
     def log_density(self, x: Tensor, box: Box) -> Tensor:
         """Log density (n,) of the optimum at points (n, d) of a box, less that at the guess."""
         columns, at = self._on(x)
-        off = (x[:, columns] - at) / box.span[columns]
-        squared = 0.5 * off.square().sum(-1) / _WIDTH**2
+        squared = 0.5 * ((x[:, columns] - at) / box.span[columns]).square().sum(-1) / _WIDTH**2
         # bounded, so that no evidence is outweighed for ever
         return -_FARTHEST * (1.0 - (-squared / _FARTHEST).exp())
 

@@ -39,8 +39,7 @@ def expected(belief: Belief, designs: Designs, over: Designs) -> Tensor:
     designs = located_designs(belief.space, designs, "designs")
     over = located_designs(belief.space, [over], "over")
     with torch.no_grad():
-        pairs = torch.stack([designs, over.expand_as(designs)], 1)  # (n, 2, dx)
-        at = belief.outcome.integrated.joint(pairs)
+        at = belief.outcome.integrated.joint(torch.stack([designs, over.expand_as(designs)], 1))
         signs = designs.new_tensor([1.0, -1.0])
         mean = at.mean @ signs
         deviation = ((at.covariance @ signs) @ signs).clamp_min(0.0).sqrt().clamp_min(TINY)

@@ -176,9 +176,8 @@ class Hyperparameters:
             share: Lengthscales, as a multiple of the default initial ones.
         """
         lengthscale = math.log(share) + log_median(groups) - 3.0
-        noise = math.log(power * share**2) - 2.0
-        logs = [lengthscale] * groups + [math.log(power), noise]
-        return cls(torch.tensor(logs, dtype=torch.float64))
+        others = [math.log(power), math.log(power * share**2) - 2.0]
+        return cls(torch.tensor([lengthscale] * groups + others, dtype=torch.float64))
 
     @classmethod
     def of(cls, scales: Tensor, group: Tensor, variance: float, noise: float) -> Hyperparameters:

@@ -257,8 +257,7 @@ class LivePanel:
         if found.front is not None:
             yield "Front", Text(printable(front_words(found.front.front)))
             return
-        style = "bold green" if best.feasible else "yellow"
-        value = (printable(found.estimate), style)
+        value = printable(found.estimate), "bold green" if best.feasible else "yellow"
         name = "Recommended" if best.feasible else "Nearest"
         yield name, Text.assemble(f"{found.quantity} ", value)
         if not best.feasible:

@@ -8,6 +8,7 @@ import pytest
 import surefoot as sf
 from support.samplers import sampler_of
 from surefoot.integrations.optuna import StudyEnvironment, SurefootSampler
+from surefoot.parameters import Float, Space
 from surefoot.problem import CONFLICTS
 
 
@@ -88,3 +89,22 @@ def test_repeats_are_around_the_policy_that_is_there_without_them(more):
     alone, repeated = policies
     assert repeated == sf.acquisition.Replication(alone.score, most=3)
     assert alone.score != sf.acquisition.UpperConfidenceBound()
+
+
+@pytest.mark.parametrize("how", ["optimize", "catch", "ask"])
+@pytest.mark.parametrize("has_space", [True, False])
+def test_a_safe_search_that_cannot_begin_says_why_and_its_trial_has_failed(how, has_space):
+    """Also within `study.optimize`, which tells the failure of an objective function itself."""
+    spaces = {"search_space": Space({"x": Float(0, 1)})} if has_space else {}
+    study = optuna.create_study(sampler=sampler_of(safe=True, **spaces))
+
+    def objective(trial: optuna.Trial) -> float:
+        return trial.suggest_float("x", 0, 1)
+
+    if how == "catch":
+        study.optimize(objective, n_trials=2, catch=(sf.NotReady,))
+    else:
+        with pytest.raises(sf.NotReady, match="safe"):
+            objective(study.ask()) if how == "ask" else study.optimize(objective, n_trials=2)
+    states = [trial.state for trial in study.trials]
+    assert states == [optuna.trial.TrialState.FAIL] * (2 if how == "catch" else 1)

@@ -254,18 +254,27 @@ speed = {{ direction = "maximize" }}
 """
 
 
-@pytest.mark.daily(1)
+@pytest.mark.daily(3)
 @pytest.mark.parametrize(
-    ("speed", "pairs", "head", "standing"),
+    ("memory", "speed", "pairs", "head", "standing"),
     [
-        (9.0, 10, "A trade-off: ", "better in latency (-33"),
-        (11.0, 10, "Use it: ", "and speed (+1"),
-        (10.0, 10, "Undecided: ", "undecided in speed"),
-        (9.0, 3, "Undecided: ", "undecided in latency and speed"),
+        ((55.0, 55.0), 9.0, 10, "A trade-off: ", "better in latency (-33"),
+        ((95.0, 55.0), 9.0, 10, "Not the defaults: ", "worse in speed"),
+        ((55.0, 95.0), 11.0, 10, "Do not use it: ", "and speed (+1"),
+        ((95.0, 95.0), 11.0, 10, "Do not use it: ", "and speed (+1"),
+        ((95.0, 55.0), 10.0, 10, "Not the defaults: ", "undecided in speed"),
+        ((55.0, 55.0), 11.0, 10, "Use it: ", "and speed (+1"),
+        ((55.0, 55.0), 10.0, 10, "Undecided: ", "undecided in speed"),
+        ((55.0, 55.0), 9.0, 3, "Undecided: ", "undecided in latency and speed"),
     ],
 )
-def test_advice_is_of_every_objective(
-    tmp_path: Path, speed: float, pairs: int, head: str, standing: str
+def test_advice_is_of_every_objective_and_limit(
+    tmp_path: Path,
+    memory: tuple[float, float],
+    speed: float,
+    pairs: int,
+    head: str,
+    standing: str,
 ) -> None:
     path = tmp_path / "hill.toml"
     text = STUDY.format(default=", default = 0.9", most=60.0) + SEVERAL.format()
@@ -279,9 +288,11 @@ def test_advice_is_of_every_objective(
             label: measurement(
                 value + rng.gauss(0.0, 0.1),
                 0.1,
-                others={"memory": 55.0, "speed": other + rng.gauss(0.0, 0.05)},
+                others={"memory": used, "speed": other + rng.gauss(0.0, 0.05)},
             )
-            for label, value, other in (("a", 30.0, 10.0), ("b", 20.0, speed))
+            for label, value, other, used in zip(
+                "ab", (30.0, 20.0), (10.0, speed), memory, strict=True
+            )
         }
         for _ in range(pairs)
     ]
@@ -291,7 +302,14 @@ def test_advice_is_of_every_objective(
     state = SimpleNamespace(
         study_file=study_file, recommendation=SimpleNamespace(feasible=True, params={"x": 0.3})
     )
-    assert _advice(state, result, {"x": 0.9}, same=False).startswith(f"{head}it is ")
+    advice = _advice(state, result, {"x": 0.9}, same=False)
+    assert advice.startswith(f"{head}it is ")
+    beyond = dict(zip("AB", (one > 60.0 for one in memory), strict=True))
+    assert ("it breaks the limit of memory" in advice) is beyond["B"]
+    assert ("the defaults break the limit" in advice) is (beyond["A"] and not beyond["B"])
+    for found in result.each.values():  # whichever objective is the first
+        assert found.better == (None if beyond.get(found.ahead) else found.ahead)
+    assert result.lines().count("Limits:") == 1
 
 
 OF_MANY_RUNS = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Sequence
 from copy import copy
+from typing import Any
 
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState, create_trial
@@ -38,18 +39,26 @@ def is_ignored_failure(trial: FrozenTrial) -> bool:
     return unseen and trial.state == TrialState.FAIL
 
 
+def is_in_objective() -> bool:
+    """Whether `study.optimize` runs an objective function, whose failure it records itself."""
+    return "trial" in _run()
+
+
 def _is_interrupted() -> bool:
     """Whether the objective function that has just ended in `study.optimize` had Ctrl-C pressed.
 
     Optuna keeps the exception in a variable of the function that calls the sampler, and tells it to
     nobody.
     """
+    return any(isinstance(one, KeyboardInterrupt) for one in _run().values())
+
+
+def _run() -> dict[str, Any]:
+    """Variables by name of the function of `study.optimize` that runs a trial; empty outside."""
     frame = inspect.currentframe()
-    while frame is not None:
-        if frame.f_globals.get("__name__") == "optuna.study._optimize":
-            return any(isinstance(one, KeyboardInterrupt) for one in frame.f_locals.values())
+    while frame is not None and frame.f_globals.get("__name__") != "optuna.study._optimize":
         frame = frame.f_back
-    return False
+    return {} if frame is None else frame.f_locals
 
 
 def trials_of(study: Study) -> list[FrozenTrial]:

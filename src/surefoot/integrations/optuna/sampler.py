@@ -22,7 +22,12 @@ from surefoot._internal.user_warnings import warn
 from surefoot.integrations.optuna.attributes import ENVIRONMENT
 from surefoot.integrations.optuna.common_space import CommonSpace
 from surefoot.integrations.optuna.earlier_study import OlderStudy
-from surefoot.integrations.optuna.endings import trials_of, write_failure, write_start
+from surefoot.integrations.optuna.endings import (
+    is_in_objective,
+    trials_of,
+    write_failure,
+    write_start,
+)
 from surefoot.integrations.optuna.modelling import Modelling
 from surefoot.integrations.optuna.objectives import column_names, of_objective
 from surefoot.integrations.optuna.reservation import MOVES, write_reservation
@@ -547,7 +552,8 @@ class SurefootSampler(BaseSampler):
         try:
             yield
         except (InvalidInput, NotReady):
-            study._storage.set_trial_state_values(trial._trial_id, TrialState.FAIL)
+            if not is_in_objective():
+                study._storage.set_trial_state_values(trial._trial_id, TrialState.FAIL)
             raise
 
     @contextmanager

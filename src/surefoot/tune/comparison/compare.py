@@ -49,7 +49,7 @@ from surefoot.tune.measuring.setup_commands import set_up
 from surefoot.tune.plain_text import printable
 from surefoot.tune.stopping import Stop, stop_on_signals
 from surefoot.tune.study.opened_study import with_recorded_units
-from surefoot.types import Constraint, InvalidInput, SurefootError
+from surefoot.types import InvalidInput, SurefootError
 
 STOPPING = "Stopping when the running measurement is recorded; Ctrl-C again stops at once."
 SAME = "A and B are the same configuration"
@@ -113,10 +113,6 @@ class Comparing:
         return units.reported.get(self.objective, "") if self.objective else units.value
 
     @property
-    def _limits(self) -> dict[str, Constraint]:
-        return {} if self.objective else self.study_file.constraints
-
-    @property
     def _further(self) -> dict[str, Comparing]:
         """The comparisons of further objectives by name."""
         names = () if self.objective else self.study_file.scheme.further
@@ -131,7 +127,7 @@ class Comparing:
             self.minimize,
             self.confidence,
             stopped,
-            self._limits,
+            self.study_file.constraints,
         )
         further = {
             name: one.result(of_further(pairs, name), stopped)
@@ -187,7 +183,7 @@ class Comparing:
         each = self._further.items()
         if not all(one.finished(of_further(pairs, name)) for name, one in each):
             return False
-        limits = measured_limits(self._limits, pairs, self.confidence)
+        limits = measured_limits(self.study_file.constraints, pairs, self.confidence)
         return all(one.sides[leader].sign for one in limits)
 
 
@@ -332,9 +328,13 @@ def measured_verdict(study_file: StudyFile, best: dict[str, Any]) -> str:
         return ""
     result, _ = recorded
     verdict = result.standing
-    if result.broken:
-        who = "it breaks" if result.ahead == "B" else "the defaults break"
-        verdict += f"{' values' * (not result.further)}, but {who} {limits_text(result.broken)}"
+    sides = (
+        ("B", "it breaks", result.broken_by("B")),
+        ("A", "the defaults break", result.broken_by("A")),
+    )
+    for letter, who, broken in sides:
+        if broken and (result.further or letter == result.ahead):
+            verdict += f"{' values' * (not result.further)}, but {who} {limits_text(broken)}"
     size = f", {result.sizes[-1]}" if result.sizes and not result.further else ""
     known = study_file.functional
     what = f" That is of typical runs: the {known} is not compared." if known else ""

@@ -176,7 +176,8 @@ class Comparison:
     def lines(self) -> list[str]:
         """The result in words, of each objective where there are several."""
         own = self._lines()
-        notes = [*self._workers(), *([f"Warning: {self.warning}"] if self.warning else [])]
+        limits = ["Limits:", *(f"  {one.text()}" for one in self.limits)] if self.limits else []
+        notes = [*limits, *self._workers(), *([f"Warning: {self.warning}"] if self.warning else [])]
         if not self.objective:
             return own + notes
         each = [(self.objective, own), *((n, one._lines()) for n, one in self.further.items())]
@@ -202,7 +203,6 @@ class Comparison:
             self.medians,
             self.failed_runs(),
             self._outliers(),
-            *(["Limits:", *(f"  {one.text()}" for one in self.limits)] if self.limits else []),
             self._missing() if self.ahead is None and self.pairs else "",
         )
         return list(filter(None, lines))

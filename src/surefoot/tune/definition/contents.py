@@ -250,7 +250,7 @@ class Contents(Section):
             return
         for found, value in itertools.chain(*map(self._at, _OF_ONE)):
             if value not in _ABSENT:
-                each = "each of which has its own; leave it out"
+                each = "which have a direction, a value and a unit each, and no more; leave it out"
                 raise InvalidKey(found, f"{_state(value)} beside [objectives], {each}")
         if len(self.objectives) == 1:
             raise InvalidKey(

@@ -122,9 +122,8 @@ def _problem(problem: dict[str, Any], raw: dict[str, Any]) -> tuple[str, str]:
     if section is None:
         section, path = Contents, path[:1]
     keys = section.keys()
-    fields = [part for part in path if part in keys]
-    field = str(fields[-1]) if fields else str(path[-1])
-    wanted = keys[field].description
+    fields = [part for part in path if part in keys] or path
+    wanted = keys[str(fields[-1])].description
     if kind == "missing":
         return key, f"missing; expected {wanted}"
     if isinstance(path[-1], int):

@@ -364,8 +364,7 @@ def _measure(
         raise KeyboardInterrupt
     result = commands[of].measure({}, stop)
     if isinstance(result, Measurement):
-        unit = session.unit
-        printed = result.number.unit
+        unit, printed = session.unit, result.number.unit
         same = result.into(printed if unit is None else unit)
         if same is None:
             raise InvalidInput(

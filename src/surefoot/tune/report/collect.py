@@ -324,8 +324,7 @@ def _environment(
 def _outlook(state: StudyState) -> tuple[StudyRecommendation, tuple[float, ...]]:
     """The recommendation, and the probability that more than the gain of `[stop]` is left."""
     stop = state.study_file.stop
-    left = () if stop is None else (probability_left(state, stop.gain),)
-    return state.recommendation, left
+    return state.recommendation, () if stop is None else (probability_left(state, stop.gain),)
 
 
 def _history(

@@ -170,8 +170,10 @@ def _advice(
     open_ = [one.more_pairs or 0 for one in result.each.values() if one.ahead is None]
     number = max(open_, default=0)
     more = f"about {number} more pair{'s' * (number != 1)}" if all(open_) else "more pairs"
-    broken = result.broken_by("B")
+    broken, of_defaults = result.broken_by("B"), result.broken_by("A")
     beside = f", and it breaks {limits_text(broken)}" if broken else ""
+    if of_defaults and not broken:
+        beside = f", but the defaults break {limits_text(of_defaults)}"
     if functional := state.study_file.functional:
         head = "Do not use it: by" if broken else "By"
         return (
@@ -179,7 +181,12 @@ def _advice(
             f"{size}; its {functional}, which is what was searched for, is predicted only.{failed}"
         )
     if result.further:
-        head = "Do not use it" if broken else _HEADS.get(frozenset(result.leaders), "Undecided")
+        head = (
+            "Not the defaults"
+            if of_defaults
+            else _HEADS.get(frozenset(result.leaders), "Undecided")
+        )
+        head = "Do not use it" if broken else head
         advice = f"{head}: it is {result.standing}{beside}, {pairs}, at 95 % confidence."
         return f"{advice}{f' Measure {more}, `surefoot compare {word}`.' if open_ else ''}{failed}"
     if result.broken:

@@ -33,7 +33,7 @@ _MAGIC = {
     b"\xff\xfe": "a text in UTF-16",
     b"\xfe\xff": "a text in UTF-16",
     b"{": "a JSON document",
-    b"[": "a JSON document",
+    b"[": "a JSON or TOML document",
     b"<": "an HTML or XML document",
 }
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what makes a spreadsheet take a cell for a formula
