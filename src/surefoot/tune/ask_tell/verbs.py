@@ -46,8 +46,8 @@ class Verbs:
     ) -> dict[str, Any]:
         """Record the measurement of a configuration that was asked for, or why it failed.
 
-        `sem` is its standard error, `values` are those of the constraints by name, `worker` names
-        who measured.
+        `sem` is its standard error in the unit of the value, `values` are those of the constraints,
+        further objectives and observed variables by name, `worker` names who measured.
         """
         if values is not None and not isinstance(values, Mapping):
             raise InvalidInput(f"values: got {shown(values)}, expected numbers by name")
