@@ -59,7 +59,7 @@ def test_checks_of_scikit_learn(estimator, check):
 
 
 def test_the_contract_of_a_search():
-    search = RobustSearchCV(Table(), {"x": Float(0.0, 1.0)}, n_iter=5, cv=KFold(5))
+    search = RobustSearchCV(Table(), {"x": Float(0.0, 1.0)}, n_iter=5, cv=KFold(5), random_state=0)
     assert search.fit(X, Y) is search
     assert len(search.cv_results_["params"]) == 5
     assert search.best_params_ == search.cv_results_["params"][search.best_index_]
@@ -109,10 +109,14 @@ def test_failed_fits_are_avoided_and_conditions_hold():
     assert not search.best_params_["fail"]
     for params in search.cv_results_["params"]:
         assert ("x" in params) == (params["kind"] == "a")
-    always = RobustSearchCV(Table(), {"fail": Choice([True, 1])}, n_iter=2, cv=KFold(5))
+    always = RobustSearchCV(
+        Table(), {"fail": Choice([True, 1])}, n_iter=2, cv=KFold(5), random_state=0
+    )
     with pytest.raises(ValueError, match="All the 5 fits failed"):
         always.fit(X, Y)
-    raised = RobustSearchCV(Table(fail=True), {"x": Float(0, 1)}, cv=KFold(5), error_score="raise")
+    raised = RobustSearchCV(
+        Table(fail=True), {"x": Float(0, 1)}, cv=KFold(5), random_state=0, error_score="raise"
+    )
     with pytest.raises(ValueError, match=r"^no memory$"):
         raised.fit(X, Y)
 
@@ -147,7 +151,9 @@ def test_the_metric_to_maximise_is_named_by_refit():
     assert search.best_score_ == mean[search.best_index_]
     with pytest.raises(InvalidInput, match="one of accuracy, roc_auc"):
         RobustSearchCV(LogisticRegression(), space, refit=False, **given).fit(X, Y)
-    chosen = RobustSearchCV(Table(), {"x": Float(0, 1)}, refit=lambda _: 1, n_iter=3, cv=KFold(5))
+    chosen = RobustSearchCV(
+        Table(), {"x": Float(0, 1)}, refit=lambda _: 1, n_iter=3, cv=KFold(5), random_state=0
+    )
     assert chosen.fit(X, Y).best_index_ == 1
     lower, upper = chosen.predicted_interval_
     assert lower <= chosen.cv_results_["mean_test_score"][1] <= upper
