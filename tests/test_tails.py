@@ -284,6 +284,12 @@ def test_what_are_no_numbers_is_refused(wrap, message):
         diagnose(wrap(np.random.default_rng(0).normal(size=99)))
 
 
+def test_a_single_value_far_out_is_a_heavy_tail():
+    values = np.append(generator(0).standard_normal(99), 1e12)
+    assert tail_index(values).upper < math.inf
+    assert diagnose(values).tail_index < 2.0
+
+
 def test_two_values_have_no_tail():
     facts = dict(diagnose(np.array([1.0, 2.0] * 30)).facts())
     assert facts["Tail index"] == "none seen (from the 60 largest deviations)"

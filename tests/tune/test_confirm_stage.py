@@ -248,6 +248,7 @@ class Alike(Doubting):
         (1, 1, {}, True, True),
         (9, 8, {}, True, False),
         (8, 9, {}, True, True),
+        (17, 17, {}, True, True),  # half of them, not most
         (9, 1, {BLAMELESS: True}, True, True),
         (9, 1, {INTERRUPTED: True}, True, True),
     ],
@@ -259,7 +260,7 @@ def test_a_candidate_is_measured_until_it_is_known_to_fail(
     runs = [
         *[ended(candidate, TrialState.FAIL, marks)] * failures,
         *[ended(candidate)] * others,
-        *[ended(DEFAULT)] * 20,  # so that the candidate is next while it is measured at all
+        *[ended(DEFAULT)] * 40,  # so that the candidate is next while it is measured at all
     ]
     stage = ConfirmStage(study_file, 24, (candidate, DEFAULT), tuple(runs))
     assert (stage.next(Alike()) == candidate) is is_measured

@@ -360,4 +360,4 @@ def _best_in_box(value: Score, plug_in: Score, candidates: Candidates, eligible:
     gain = scores(value, torch.stack([point, measured[0]]))
     outcome = candidates.belief.outcome
     spread = robust_spread(outcome.transform(outcome.observations.rewards))
-    return point if (float(gain[0] - gain[1]) > _NO_BETTER * spread) else measured[0]
+    return point if float(gain[0] - gain[1]) > _NO_BETTER * spread else measured[0]

@@ -45,7 +45,7 @@ def expected(belief: Belief, designs: Designs, over: Designs) -> Tensor:
         deviation = ((at.covariance @ signs) @ signs).clamp_min(0.0).sqrt().clamp_min(TINY)
         z = mean / deviation
         density = (-0.5 * z.square()).exp() / (2.0 * torch.pi) ** 0.5
-        return (deviation * (z * torch.special.ndtr(z) + density)) * belief.feasibility(designs)
+        return deviation * (z * torch.special.ndtr(z) + density) * belief.feasibility(designs)
 
 
 @with_own_settings

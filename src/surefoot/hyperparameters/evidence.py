@@ -102,7 +102,7 @@ def _pooled(logs: Floats) -> LogDensity:
     off = logs - center
     density = -0.5 * (_SPREAD_DOF + 1.0) * float(np.log1p(off**2 / squared).sum())
     density -= 0.5 * precision * (center - median) ** 2
-    return LogDensity(density, (-(_SPREAD_DOF + 1.0) * off / (squared + off**2)))
+    return LogDensity(density, -(_SPREAD_DOF + 1.0) * off / (squared + off**2))
 
 
 def log_median(number: int) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from surefoot._internal.numbers import ROUNDING, TINY
+from surefoot._internal.numbers import LAST_DIGITS, TINY
 from surefoot.types import InvalidInput
 
 Array = NDArray[np.float64]
@@ -69,8 +69,10 @@ def tail_index(values: Array) -> TailIndex:
         raise InvalidInput(
             "at most one of the values differs from their median, expected values that vary."
         )
-    apart = np.diff(np.sort(values))
-    step = float(apart[apart > ROUNDING * deviations[0]].min())  # to which the values are rounded
+    ordered = np.sort(values)
+    apart = np.diff(ordered)
+    apart = apart[apart > LAST_DIGITS * np.abs(ordered[1:])]
+    step = float(apart.min(initial=deviations[0]))  # to which the values are rounded
     ends = np.flatnonzero(-np.diff(deviations) > 0.25 * step) + 1  # of equal ones all are counted
     k = int(ends[np.abs(ends - len(values) ** (2 / 3)).argmin()]) if len(ends) else len(values)
     least = (deviations[:k] - deviations[min(k, len(values) - 1)] - step).clip(min=0.0)

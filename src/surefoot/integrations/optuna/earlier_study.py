@@ -117,4 +117,4 @@ class OlderStudy:
             point, value = encoding.encode(trial.params), trial.value
             if point is None or value is None or not math.isfinite(value) or (log and value <= 0.0):
                 continue
-            yield Measurement(point, {OBJECTIVE: (sign * (math.log(value) if log else value))})
+            yield Measurement(point, {OBJECTIVE: sign * (math.log(value) if log else value)})

@@ -99,7 +99,7 @@ def evidence(
             gain = 3.0 * math.log(math.hypot(2.0**0.5, at) / math.hypot(2.0**0.5, at + sought))
             ratio += gain if math.isfinite(run) else -math.inf  # a failure is no improvement
         top = float(capitals.max())
-        yield Evidence((top + math.log(float(np.exp(capitals - top).mean()))), ratio)
+        yield Evidence(top + math.log(float(np.exp(capitals - top).mean())), ratio)
 
 
 def center_and_scale(pool: Floats) -> tuple[float, float]:

@@ -133,7 +133,7 @@ class ConfirmStage:
         working = [
             index
             for index, one in enumerate(self.candidates)
-            if self._failing(one) <= failing and one not in model.unstable
+            if self._failing(one) <= failing + ROUNDING and one not in model.unstable
         ]
         reserves = [i for i in working if self.candidates[i] != self.study_file.defaults]
         for index in reserves[self.study_file.confirm.candidates :]:
