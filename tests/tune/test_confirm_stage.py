@@ -206,7 +206,7 @@ class Doubting:
     def recommend(self, given: object = None) -> StudyRecommendation:
         return StudyRecommendation({"share": 0.31}, 1.0, 0.9, 1.1)
 
-    def assess_all(self, settings: list[dict]) -> list[StudyRecommendation]:
+    def assess(self, settings: list[dict]) -> list[StudyRecommendation]:
         return [self._assess(params) for params in settings]
 
     def _assess(self, params: dict) -> StudyRecommendation:
@@ -217,8 +217,10 @@ class Doubting:
     def preference(self, one: StudyRecommendation) -> tuple[float, float]:
         return float("inf") if one.feasible else one.feasibility, -one.value
 
-    def is_worse(self, params: dict, other: dict) -> bool:
-        return params == DEFAULT
+    is_maximised = False
+
+    def difference(self, params: dict, other: dict) -> tuple[float, float, float]:
+        return (1.0, 0.5, 1.5) if params == DEFAULT else (0.0, -1.0, 1.0)
 
 
 def test_what_the_model_prefers_by_now_is_recommended_if_the_best_candidate_is_worse(confirmed):
@@ -235,8 +237,8 @@ class Alike(Doubting):
     def _assess(self, params: dict) -> StudyRecommendation:
         return StudyRecommendation(params, 1.0, 0.9, 1.1, 1.0, feasible=True)
 
-    def is_worse(self, params: dict, other: dict) -> bool:
-        return False
+    def difference(self, params: dict, other: dict) -> tuple[float, float, float]:
+        return 0.0, -1.0, 1.0
 
 
 @pytest.mark.parametrize(
@@ -285,7 +287,7 @@ class Hopeless(Doubting):
     def recommend(self, given: object = None) -> StudyRecommendation:
         return StudyRecommendation({"share": 0.9}, 3.0, 3.0, 3.0, 0.45, feasible=False)
 
-    def assess_all(self, settings: list[dict]) -> list[StudyRecommendation]:
+    def assess(self, settings: list[dict]) -> list[StudyRecommendation]:
         return [StudyRecommendation(one, 1.0, 1.0, 1.0, 0.07, feasible=False) for one in settings]
 
 

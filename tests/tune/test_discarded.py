@@ -51,7 +51,7 @@ def test_nothing_follows_from_a_discarded_measurement(told):
     alone = create_study(StudyFile.load(path)).study
     alone.sampler = SurefootSampler(seed=0)
     known = belief(alone, SurefootSampler(seed=0)).objectives  # also without a study file
-    assert next(iter(known.values())).assess(state.trials[0].params).value > 5.0
+    assert next(iter(known.values())).assess([state.trials[0].params])[0].value > 5.0
 
 
 @pytest.mark.long

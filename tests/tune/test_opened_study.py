@@ -96,7 +96,7 @@ def test_a_past_state_has_the_trials_of_its_time(write_study):
     tune(trials_of(path, rounds=10), Scripted([Failure("exit status 1", "", 0.1)]), Stop())
     opened = open_study(path)
     past, now = opened.state().after(6), opened.state()
-    assert past.belief.values.tolist() == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+    assert past.belief.fitted.values.tolist() == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
     assert [trial.number for trial in now.measured] == [*range(8), 9]
     opened.recommended[6] = now.recommendation
     assert now.recommended_after(6) is opened.recommended[6]

@@ -50,8 +50,8 @@ def test_predictions_are_medians_in_the_units_of_the_values(write_study):
     against = summarise(opened).defaults
     assert against is not None
     assert -1.0 < against.lower / against.value <= against.change / against.value < -0.8
-    assert model.values.min() > 0.0
-    assert 0.1 < model.noise_scale < 0.4
+    assert model.fitted.values.min() > 0.0
+    assert 0.1 < model.fitted.noise_scale < 0.4
 
 
 def test_a_value_without_a_logarithm_is_a_failure(write_study, tmp_path):

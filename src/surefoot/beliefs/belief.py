@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
-from warnings import catch_warnings, simplefilter
+from warnings import catch_warnings
 
 import torch
 from torch import Tensor
@@ -431,8 +431,8 @@ def certificate_of(belief: Belief, delta: float | None, design: Tensor | None) -
         tried = [_proved(belief, belief.outcome, delta)]
     else:
         center = float(belief.reported.units(torch.tensor(known.center, dtype=torch.float64)))
-        with catch_warnings():
-            simplefilter("ignore")  # that one is contradicted, which is said where all are
+        # that one is contradicted, which is said where all are
+        with catch_warnings(action="ignore"):
             model, observations = belief.outcome.model, belief.outcome.observations
             lengthscales: Any = known.lengthscale
             outcomes = [model.assuming(observations, known, one, center) for one in lengthscales]

@@ -6,8 +6,8 @@ can be passed to an optimizer as well.
 
 import warnings
 
-with warnings.catch_warnings():  # those of its own imports, where warnings are errors too
-    warnings.simplefilter("ignore")
+# those of its own imports, where warnings are errors too
+with warnings.catch_warnings(action="ignore"):
     import gpytorch.kernels  # noqa: F401
 
 from surefoot.kernels.evaluation import block, correlation, diagonal, validated

@@ -61,8 +61,8 @@ def display_of(
     if quiet:
         yield SILENT
         return
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ExhaustedSpace)  # a note of the progress says it
+    # a note of the progress says it
+    with warnings.catch_warnings(action="ignore", category=ExhaustedSpace):
         yield from _shown(trials, console, stop)
 
 

@@ -169,8 +169,7 @@ def test_attributes_of_the_user_are_not_replaced():
 def test_a_trial_that_optuna_refuses_is_left_out_with_a_warning() -> None:
     study = optuna.create_study(sampler=SurefootSampler(seed=0))
     study.enqueue_trial({"x": 9.0})
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), 6)
     with pytest.warns(UserWarning, match="trial 0 is left out of the copy"):
         found = annotated(study)

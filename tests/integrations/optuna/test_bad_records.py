@@ -96,8 +96,7 @@ def test_a_bad_record_ends_no_study(kind: str, where: tuple[str, str]) -> None:
             own = {where[1]: value}
             user, system = (own, {}) if where[0] == "user" else ({}, own)
             study = study_with(kind, state, user, system)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            with warnings.catch_warnings(action="ignore"):
                 study.ask(LINE)
 
 
@@ -112,8 +111,7 @@ def test_a_value_whose_environment_is_none_is_left_out(kind: str, environment: A
     with pytest.warns(UserWarning, match="trial 1 is left out of the model"):
         known = study.sampler.belief(study)  # type: ignore[attr-defined]
     assert [*known.trials] == [0, 2]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         study.ask(LINE)
 
 

@@ -207,8 +207,7 @@ class TestRecommendation:
         objective = limited(0.01)
         for _ in range(11):
             looked.optimize(objective, 1)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            with warnings.catch_warnings(action="ignore"):
                 looked.sampler.belief(looked).recommend()
         undisturbed = below_the_limit.trials[:11]
         assert [t.params for t in looked.trials] == [t.params for t in undisturbed]

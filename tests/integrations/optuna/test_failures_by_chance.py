@@ -25,8 +25,7 @@ def test_the_minimum_is_found_despite_an_infinity_a_nan_and_an_exception(seed: i
 
     sampler = SurefootSampler(seed=seed)
     study = optuna.create_study(sampler=sampler)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         study.optimize(parabola, n_trials=TRIALS, catch=(RuntimeError,))
     best = sampler.belief(study).recommend()
     assert abs(best.params["x"]) < 0.02

@@ -21,10 +21,10 @@ def test_a_category_that_always_fails_costs_a_few_trials():
     belief = study.sampler.belief(study)
     failed = [t for t in study.trials if t.state == optuna.trial.TrialState.FAIL]
     assert 1 <= len(failed) <= 4
-    assert [str(one) for one in belief.shared_failures] == [
-        f"{len(failed)} failures, all with defrag = yes"
-    ]
-    assert not belief.seeks_feasibility
+    (shared,) = belief.belief.failures.shared.found
+    assert shared.failures == len(failed)
+    assert belief.encoding.parameters["defrag"].decode(shared.value) == "yes"
+    assert not belief.belief.candidates.seeks_feasibility
     best = belief.recommend()
     assert best.feasible
     assert best.params["x"] <= 0.4

@@ -83,7 +83,7 @@ def test_a_report_at_a_level_is_a_measurement_of_it() -> None:
     )
     belief = study.sampler.belief(study)
     assert belief.trials == [0, 0, 1, 1, 3]
-    assert belief.values.tolist() == [7.0, 5.0, 6.0, 4.0, 3.0]
+    assert belief.fitted.values.tolist() == [7.0, 5.0, 6.0, 4.0, 3.0]
     observations = belief.belief.outcome.observations
     levels = observations.sites[observations.site][:, -1]
     assert levels.tolist() == [0.0, 0.5, 0.0, 1.0, 0.5]
@@ -94,7 +94,7 @@ def test_without_a_fidelity_a_pruned_trial_has_one_predicted_value() -> None:
     plain = SurefootSampler(search_space=LINE)
     study = optuna.create_study(sampler=plain)
     study.add_trials(trials)
-    assert plain.belief(study).values.tolist() == [4.0, 5.0]
+    assert plain.belief(study).fitted.values.tolist() == [4.0, 5.0]
 
 
 @pytest.mark.long

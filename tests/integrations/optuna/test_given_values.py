@@ -242,8 +242,7 @@ def test_a_value_out_of_range_is_not_left_out_silently():
     study = optuna.create_study(sampler=SurefootSampler(seed=0))
     study.optimize(lambda trial: trial.suggest_float("x", 0, 1), 2)
     study.enqueue_trial({"x": 1.5})
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         study.optimize(lambda trial: trial.suggest_float("x", 0, 1), 1)
     with pytest.warns(UserWarning, match=r"trial 2 is left out .*'x': 1\.5.* widen"):
         study.sampler.belief(study)

@@ -8,6 +8,7 @@ from optuna.samplers import RandomSampler
 from optuna.trial import FixedTrial, Trial, create_trial
 
 import surefoot as sf
+from support.samplers import largest_gains
 from surefoot.integrations.optuna import SurefootSampler
 from surefoot.parameters.encoding import Encoding
 
@@ -110,10 +111,10 @@ def test_a_model_stays_as_it_is_when_the_study_goes_on() -> None:
     study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), 5)
     belief = study.sampler.belief(study)
     before = belief.recommend()
-    gains = belief.largest_gains(before.params)
+    gains = largest_gains(belief, before.params)
     study.optimize(lambda trial: 5.0 - trial.suggest_float("x", 0.0, 1.0), 3)
     assert belief.recommend() == before
-    assert (belief.largest_gains(before.params) == gains).all()
+    assert (largest_gains(belief, before.params) == gains).all()
 
 
 @pytest.mark.long
@@ -134,14 +135,14 @@ def test_a_belief_stays_as_it_is_when_another_is_formed_without_a_trial_in_betwe
     study = optuna.create_study(sampler=SurefootSampler(seed=0, initial=4))
     study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), 5)
     belief = study.sampler.belief(study)
-    before = belief.predict([{"x": 0.5}]), belief.largest_gains({"x": 0.5})
+    before = belief.predict([{"x": 0.5}]), largest_gains(belief, {"x": 0.5})
     study.add_trials(
         [create_trial(params={"x": x}, distributions=LINE, value=9.0 + x) for x in (0.4, 0.5, 0.6)]
     )
     later = study.sampler.belief(study)
     assert later.predict([{"x": 0.5}])[0] > before[0][0] + 1.0
     np.testing.assert_array_equal(belief.predict([{"x": 0.5}]), before[0])
-    np.testing.assert_array_equal(belief.largest_gains({"x": 0.5}), before[1])
+    np.testing.assert_array_equal(largest_gains(belief, {"x": 0.5}), before[1])
 
 
 @pytest.mark.long
@@ -186,7 +187,7 @@ def test_writing_into_values_and_weights_changes_no_run(direction: str) -> None:
     study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), 6)
     assert isinstance(study.sampler, SurefootSampler)
     belief = study.sampler.belief(study)
-    belief.values[:], belief.weights[:] = 1e9, 0.0
+    belief.fitted.values[:], belief.weights[:] = 1e9, 0.0
     again = study.sampler.belief(study)
-    assert again.values.tolist() == [trial.value for trial in study.trials]
+    assert again.fitted.values.tolist() == [trial.value for trial in study.trials]
     assert bool((again.weights > 0.0).all())

@@ -159,7 +159,7 @@ class TestRuns:
             study.tell(trial, (trial.params["x"] - 3.0) ** 2)
         belief = study.sampler.belief(study)
         assert sorted(belief.trials) == list(range(11))
-        for number, value in zip(belief.trials, belief.values, strict=True):
+        for number, value in zip(belief.trials, belief.fitted.values, strict=True):
             assert study.trials[number].value == pytest.approx(value)
 
     @pytest.mark.long
@@ -204,7 +204,7 @@ class TestModel:
         second.optimize(lambda trial: -line(trial), 4)
         belief = sampler.belief(second)
         assert belief.trials == [0, 1, 2, 3]
-        np.testing.assert_allclose(belief.values, [trial.value for trial in second.trials])
+        np.testing.assert_allclose(belief.fitted.values, [trial.value for trial in second.trials])
 
     @pytest.mark.long
     def test_belief_in_the_studys_units(self) -> None:
@@ -223,9 +223,9 @@ class TestModel:
         assert found.lower <= found.value <= found.upper
         assert found.value == pytest.approx(1e4, abs=60.0)
         assert bowl(optuna.trial.FixedTrial(found.params)) < 0.5
-        assert 0.0 < belief.noise_scale < 60.0
-        assert belief.weights.shape == belief.values.shape == belief.outliers.shape == (28,)
-        assert "Student-t" in belief.assumed
+        assert 0.0 < belief.fitted.noise_scale < 60.0
+        assert belief.weights.shape == belief.fitted.values.shape == belief.outliers.shape == (28,)
+        assert "Student-t" in belief.fitted.assumed
 
     @pytest.mark.long
     @pytest.mark.parametrize("direction", ["minimize", "maximize"])
@@ -312,7 +312,7 @@ class TestModel:
         belief = SurefootSampler().belief(three_on_line)
         for call in (
             lambda: belief.predict([setting]),
-            lambda: belief.assess(setting),
+            lambda: belief.assess([setting]),
             lambda: belief.difference({"x": 1.0}, setting),
             lambda: belief.probability_of_gain(setting, 0.1),
         ):
@@ -325,7 +325,7 @@ class TestModel:
             with pytest.raises(sf.InvalidInput, match=r"`settings` is .*expected a list"):
                 belief.predict(settings)
             with pytest.raises(sf.InvalidInput, match="`settings` is"):
-                belief.expected_gains(settings, {"x": 1.0})
+                belief.points(settings)
         for trials in (0, "a", [0, 1], [77], ["a"]):
             with pytest.raises(sf.InvalidInput, match=r"`at` is .*number of a trial"):
                 belief.predict([{"x": 1.0}], at=trials)
@@ -427,7 +427,7 @@ def test_values_are_not_rounded_before_the_model_sees_them(offset: float) -> Non
         study.add_trial(trial)
     belief = SurefootSampler(seed=0).belief(study)
     assert abs(belief.recommend().params["x"] - 0.3) < 0.05
-    assert belief.values.tolist() == [trial.value for trial in study.trials]
+    assert belief.fitted.values.tolist() == [trial.value for trial in study.trials]
 
 
 @pytest.mark.long
@@ -534,6 +534,6 @@ def test_another_study_of_the_same_name_is_another(tmp_path):
         for _ in range(3):
             trial = study.ask(space)
             study.tell(trial, trial.params["x"] + 10.0 * (name == "b"))
-        values.append(sorted(sampler.belief(study).values.tolist()))
+        values.append(sorted(sampler.belief(study).fitted.values.tolist()))
     assert all(value < 1.0 for value in values[0])
     assert all(value >= 10.0 for value in values[1])

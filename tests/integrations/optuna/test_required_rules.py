@@ -46,7 +46,7 @@ def test_trials_satisfy_the_rules_and_so_does_the_recommendation():
     together = [study.ask(SCALES) for _ in range(3)]
     assert all(_violated(trial.params) == () for trial in (*study.trials[1:], *together))
     belief = study.sampler.belief(study)
-    assert len(belief.values) == 8
+    assert len(belief.fitted.values) == 8
     assert _violated(belief.recommend().params) == ()
 
 

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from support.process_settings import default_dtype
+from support.samplers import largest_gains
 from surefoot.integrations.optuna import SurefootSampler
 
 
@@ -30,7 +31,7 @@ def play(setting: Callable[[], Any]) -> list[Any]:
         found = [
             best,
             belief.difference(best.params, other),
-            belief.largest_gains(other).tolist(),
+            largest_gains(belief, other).tolist(),
             [one.tolist() for one in belief.predict([other])],
             belief.constraints(other),
         ]

@@ -183,7 +183,7 @@ class TestObserved:
             [trial.params for trial in study.trials],
             [trial.user_attrs[ENVIRONMENT] for trial in study.trials],
         )[0]
-        np.testing.assert_allclose(fitted, belief.values, atol=0.3)
+        np.testing.assert_allclose(fitted, belief.fitted.values, atol=0.3)
 
         study.ask(SPACE)
         study.tell(study.ask(SPACE), state=TrialState.FAIL)

@@ -24,12 +24,13 @@ def test_residuals_have_the_scale_of_the_noise(direction: str) -> None:
             optuna.create_trial(params={"x": a, "y": b}, distributions=space, value=value)
         )
     belief = study.sampler.belief(study)
-    assert "compressed" in belief.assumed
+    fitted = belief.fitted
+    assert "compressed" in fitted.assumed
     predicted = belief.predict([trial.params for trial in study.trials])[0]
-    residual = belief.on_model_scale(belief.values) - belief.on_model_scale(predicted)
+    residual = fitted.on_model_scale(fitted.values) - fitted.on_model_scale(predicted)
     spread = 1.4826 * np.median(np.abs(residual))
-    assert 0.3 * belief.noise_scale < spread < 2.0 * belief.noise_scale
+    assert 0.3 * fitted.noise_scale < spread < 2.0 * fitted.noise_scale
     # They are as large at large costs as at small ones, unlike those on the scale of the values.
     high = np.abs(predicted) > np.median(np.abs(predicted))
-    for left, least, most in ((residual, 0.0, 3.0), (belief.values - predicted, 5.0, np.inf)):
+    for left, least, most in ((residual, 0.0, 3.0), (fitted.values - predicted, 5.0, np.inf)):
         assert least < np.median(np.abs(left[high])) / np.median(np.abs(left[~high])) < most

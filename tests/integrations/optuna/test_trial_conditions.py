@@ -75,7 +75,7 @@ def test_a_drift_and_workers_are_predicted_apart():
     assert belief.predict([{"x": 0.4}])[0][0] == pytest.approx(1.3, abs=0.2)
     then = belief.predict([{"x": 0.4}], at=[3])[0][0]
     assert then == pytest.approx(0.3, abs=0.2)
-    spread = belief.adjusted - belief.predict([trial.params for trial in study.trials])[0]
+    spread = belief.fitted.adjusted - belief.predict([trial.params for trial in study.trials])[0]
     assert np.std(spread) < 0.1
 
 
@@ -86,7 +86,7 @@ def test_without_support_there_is_nothing_to_say():
     assert belief.effects == ()
     assert belief.drift({"x": 0.4}) is None
     assert belief.workers({"x": 0.4}) == {}
-    assert belief.adjusted is belief.values
+    assert belief.fitted.adjusted is belief.fitted.values
 
 
 def test_effects_of_a_sampler_are_names():

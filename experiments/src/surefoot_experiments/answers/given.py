@@ -141,8 +141,7 @@ def run(trial: Trial) -> Rows:
     one = next(each for each in SETS if each.name == name)
     drawn = one.drawn(trial.number)
     torch.manual_seed(trial.number)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         scores = _belief(drawn) if model == SUREFOOT else _scores(drawn, _MODELS[model](drawn))
     half = next(half for half, seeds in DATA_SEEDS.items() if trial.number in seeds)
     row = {"task": one.name, "kind": one.family, "half": half, "rival": model}

@@ -142,8 +142,7 @@ def run(trial: Trial) -> Rows:
         return max((best[context] - float(function(_beside(context, x)))) / unit, 0.0)
 
     measured, halfway, half = [], [0.0], trial.rounds // 2
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         for round_, (context, error) in enumerate(zip(order, errors, strict=True), 1):
             params = searcher.ask(context)
             measured.append(regret(context, params))

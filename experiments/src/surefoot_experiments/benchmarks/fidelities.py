@@ -230,8 +230,7 @@ def run(trial: Trial) -> Rows:
     torch.set_num_threads(1)
     if trial.case.endswith("qMFKG") and trial.index >= _OTHERS:
         return {"runs": []}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         return {"runs": [_run(trial)]}
 
 

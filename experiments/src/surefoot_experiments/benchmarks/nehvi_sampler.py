@@ -78,8 +78,7 @@ class LogNEHVISampler(BaseSampler):
         model = ModelListGP(
             *(SingleTaskGP(x, each[:, None], outcome_transform=Standardize(1)) for each in y.T)
         )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             fit_gpytorch_mll(SumMarginalLogLikelihood(model.likelihood, model))
             with torch.no_grad():
                 means = model.posterior(x).mean

@@ -67,8 +67,7 @@ def _runs(trial: Trial) -> Iterator[dict[str, object]]:
         study = Study(problem.space, SurefootSampler(Problem(outcomes=limits), seed=trial.index))
         study.study.enqueue_trial(start)
         beyond = 0
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             for round_ in range(trial.rounds):
                 point = study.ask()
                 key = [trial.index, round_, zlib.crc32(trial.case.encode())]

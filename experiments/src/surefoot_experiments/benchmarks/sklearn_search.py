@@ -128,8 +128,7 @@ def run(trial: Trial) -> Rows:
     rows = []
     for method in METHODS:
         start = time.process_time()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             params = _search(method, estimator, space, x, y, seed)
             seconds = time.process_time() - start
             chosen = clone(estimator).set_params(**params)

@@ -11,6 +11,7 @@ import pandas as pd
 import torch
 
 from surefoot._internal.numbers import FEWEST
+from surefoot.beliefs import gains
 from surefoot.integrations.optuna import SurefootSampler
 from surefoot.tune.study.early_stop import EVERY, IN_A_ROW, ROUNDS_PER_PARAMETER, first_check
 from surefoot_experiments.benchmarks.stopping_functions import BEST, FUNCTIONS
@@ -70,9 +71,10 @@ def run(trial: Trial) -> Rows:
             continue
         model = sampler.belief(study)
         best = model.recommend()
-        left, gains = known.left(best.params), model.largest_gains(best.params)
+        left = known.left(best.params)
+        largest = gains.largest(model.belief, model.points([best.params])[0]).numpy()
         for gain in GAINS:
-            sure = float((gains > gain).mean()) < 1.0 - CONFIDENCE
+            sure = float((largest > gain).mean()) < 1.0 - CONFIDENCE
             low[gain] = low[gain] + 1 if sure else 0
             if low[gain] >= IN_A_ROW and gain not in rows:
                 rows[gain] = {"stopped": True, "after": number, "left": left}

@@ -34,8 +34,7 @@ def best_posterior_mean(space: Space, points: Sequence[Point], values: Sequence[
         return points[min(ran, key=lambda i: values[i])] if ran else points[-1]
     x = torch.stack([torch.as_tensor(space.encode(points[i])) for i in ran])
     y = torch.tensor([values[i] for i in ran], dtype=torch.float64)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         try:
             best, inside = _maximised(x, -y, search=space.is_box)
         except Exception:  # BoTorch raises its own errors and those of the libraries below

@@ -90,8 +90,8 @@ def annotated(
             "delete the earlier copy."
         ) from error
     if study.metric_names is not None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ExperimentalWarning)  # which the user has had
+        # which the user has had
+        with warnings.catch_warnings(action="ignore", category=ExperimentalWarning):
             made.set_metric_names(study.metric_names)
     for key, value in study.user_attrs.items():
         made.set_user_attr(key, value)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from surefoot._internal import checks
 from surefoot._internal.numbers import ROUNDING
 from surefoot.integrations.optuna.common_space import Ranges, nearest_in
 from surefoot.integrations.optuna.search_space import distributions
+from surefoot.parameters import Space
 from surefoot.parameters.encoded_parameters import EncodedNumber
 from surefoot.parameters.encoding import Encoding
 from surefoot.spaces import Box
@@ -105,3 +107,36 @@ def rounded(encoding: Encoding, point: Tensor) -> Tensor:
     """The point (d,) of the configuration nearest to a point (d,), as a trial has it."""
     nearest = encoding.encode(encoding.decode(point))
     return point if nearest is None else nearest
+
+
+def encoded(encoding: Encoding, settings: Sequence[Mapping[str, Any]]) -> Tensor:
+    """The points (n, d) of configurations of a study.
+
+    Raises:
+        InvalidInput: If one of them is none.
+    """
+    if isinstance(settings, Mapping | str) or not hasattr(settings, "__len__"):
+        raise InvalidInput(
+            f"`settings` is {checks.shown(settings)}, expected a list of configurations."
+        )
+    points = []
+    for params in settings:
+        point = encoding.encode(params) if isinstance(params, Mapping) else None
+        if point is None:
+            raise InvalidInput(
+                f"{checks.shown(params)} is not a configuration of this study, expected values "
+                f"for {', '.join(encoding.space.parameters)} within their ranges: "
+                f"{_what_is_wrong(encoding.space, params)}"
+            )
+        points.append(point)
+    box = encoding.box
+    return torch.stack(points) if points else box.lower.new_zeros(0, box.dimension)
+
+
+def _what_is_wrong(space: Space, params: object) -> str:
+    known = params.items() if isinstance(params, Mapping) else ()
+    try:
+        space.checked({name: one for name, one in known if name in space.parameters})
+    except InvalidInput as error:
+        return str(error)
+    return "it is none."

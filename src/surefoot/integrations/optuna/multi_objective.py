@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
@@ -14,9 +15,11 @@ from surefoot._internal import checks
 from surefoot._internal.html import as_html
 from surefoot._internal.numbers import CONFIDENT, SAMPLES
 from surefoot._internal.pareto import non_dominated
+from surefoot._internal.process_settings import with_own_settings
 from surefoot._internal.user_warnings import warn
 from surefoot.beliefs.belief import rows
 from surefoot.integrations.optuna.endings import trials_of
+from surefoot.integrations.optuna.fitted_values import as_array
 from surefoot.integrations.optuna.front import Front, ParetoPoint
 from surefoot.integrations.optuna.objectives import column_names
 from surefoot.integrations.optuna.predictions import StudyRecommendation, unmeasured_text
@@ -134,6 +137,7 @@ class MultiObjectiveBelief:
     def _maximised(self) -> dict[str, bool]:
         return {name: one.is_maximised for name, one in self.objectives.items()}
 
+    @with_own_settings
     def _predicted(self, trials: Sequence[FrozenTrial], seed: int) -> _Candidates:
         """Predictions at the configurations of trials, each by the model of its branch."""
         size, number = len(self.objectives), len(trials)
@@ -151,15 +155,19 @@ class MultiObjectiveBelief:
                 if not settings:
                     continue
                 own, others = np.random.SeedSequence([seed, k, at[0]]).generate_state(2).tolist()
+                points, known = part.points(settings), part.belief
                 found.ends[k][:, at] = part.predict(settings)
-                found.draws[k][at] = part.draws(settings, SAMPLES, own)
+                found.draws[k][at] = as_array(known.draws(points, SAMPLES, own))
                 if k == 0:  # the constraints are the same for all
-                    found.holds[at] = part.constraint_draws(settings, SAMPLES, others)
-                    found.log_feasibility[at] = part.log_feasibility(settings)
-                    found.assured[at] = part.is_assured(settings)
+                    generator, limits = torch.Generator().manual_seed(others), known.constraints
+                    found.holds[at] = as_array(limits.draws(points, SAMPLES, generator))
+                    found.assured[at] = as_array(known.candidates.is_assured(points))
+                    if len(limits):
+                        found.log_feasibility[at] = as_array(limits.log_prospect(points))
         return found
 
 
+@with_own_settings
 def belief(study: Study, sampler: SurefootSampler | None = None) -> MultiObjectiveBelief:
     """Belief of every objective of a study, whichever sampler ran it.
 
@@ -205,14 +213,15 @@ def belief(study: Study, sampler: SurefootSampler | None = None) -> MultiObjecti
         raise NotReady(
             f"no trial of study {study.study_name!r} has a finite value of every objective."
         )
-    allowed = objectives[names[0]].allows([trial.params for trial in complete])
-    if not allowed.any():
+    first = objectives[names[0]]
+    allowed = first.belief.space.design.allows(first.points([trial.params for trial in complete]))
+    if not bool(allowed.any()):
         raise NotReady(
             f"no trial of study {study.study_name!r} satisfies the rules of the `sampler`: run "
             "some that do, or leave them out."
         )
     return MultiObjectiveBelief(
-        objectives, [t for t, kept in zip(complete, allowed, strict=True) if kept]
+        objectives, [t for t, kept in zip(complete, allowed.tolist(), strict=True) if kept]
     )
 
 
@@ -246,4 +255,5 @@ def with_further(name: str, first: StudyBelief) -> dict[str, StudyBelief]:
         first: Belief of the value.
     """
     known = first.belief.constraints.objectives
-    return {name: first, **{one: first.of_objective(one) for one in first.declared if one in known}}
+    further = {n: first.of_outcome(n, one) for n, one in first.declared.items() if n in known}
+    return {name: first, **further}

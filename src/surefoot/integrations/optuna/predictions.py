@@ -62,26 +62,6 @@ def unmeasured_text(names: Sequence[str]) -> str:
     return f"{' and '.join(names)} {'has' if len(names) == 1 else 'have'} no measurement yet"
 
 
-class SharedFailure(NamedTuple):
-    """A value that failed trials share, and no successful one has.
-
-    Args:
-        name: Name of the parameter.
-        value: The value.
-        failures: How many failed trials have it.
-        probability: Probability that every trial with it fails.
-    """
-
-    name: str
-    value: Any
-    failures: int
-    probability: float
-
-    def __str__(self) -> str:
-        count = "1 failure" if self.failures == 1 else f"{self.failures} failures, all"
-        return f"{count} with {self.name} = {self.value}"
-
-
 @dataclass(frozen=True)
 class PredictedConstraint:
     """A constraint at one configuration, in its own units.

@@ -190,11 +190,11 @@ class AskTell:
         scheme = self.study_file.scheme
         several = state.objectives.objectives if scheme.objectives else {}
         missing = tuple(one for one in scheme.further if one not in several)
-        values = [state.belief.assess(one.params) for one in named]
+        values = state.belief.assess([one.params for one in named])
         return [
             Prediction(
                 value,
-                {name: one.assess(value.params) for name, one in several.items()},
+                {name: one.assess([value.params])[0] for name, one in several.items()},
                 state.study_file.units,
                 missing,
             )

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from optuna.trial import FrozenTrial, TrialState
 
-from surefoot.beliefs.constraints import goal_of
 from surefoot.integrations.optuna import StudyBelief, StudyRecommendation
 from surefoot.parameters import Choice, Space
 from surefoot.tails import TailDiagnosis, diagnose
@@ -76,7 +75,8 @@ def collect(state: StudyState) -> Report:
     }
     first = min(measured, key=lambda trial: trial.number)
     center, _, _ = state.at_measured(model.of_estimand("location"))
-    residuals = model.on_model_scale(model.adjusted) - model.on_model_scale(center)
+    fitted = model.fitted
+    residuals = fitted.on_model_scale(fitted.adjusted) - fitted.on_model_scale(center)
     others, near = _of_others(state), _best_values(model, measured)
     outlying = _outlying(state, others)
     facts, verdict = _noise(residuals, int(np.sum(model.outliers)))
@@ -100,7 +100,7 @@ def collect(state: StudyState) -> Report:
         slices=influential(slices(model, best.params, space, near)),
         noise_facts=facts,
         noise_verdict=verdict,
-        noise_model=model.assumed,
+        noise_model=fitted.assumed,
         study_text=escaped(
             study_file.hide_passwords(study_file.path.read_text(encoding="utf-8-sig"))
         ),
@@ -129,9 +129,7 @@ def _of_others(state: StudyState) -> dict[str, StudyBelief]:
     model = state.belief
     declared: dict[str, Outcome] = {**model.declared, **state.study_file.constraints}
     return {
-        name: replace(
-            model, belief=model.belief.of(outcome=name, units=goal_of(one)), branches=list
-        )
+        name: model.of_outcome(name, one)
         for name, one in declared.items()
         if name in model.belief.constraints.outcomes
     }
@@ -239,7 +237,7 @@ def _parameter(space: Space, name: str) -> Parameter:
 
 def _best_values(model: StudyBelief, measured: list[FrozenTrial]) -> dict[str, Any]:
     """Value of each parameter in the best measured configuration that has it."""
-    assessed = model.assess_all([trial.params for trial in measured])
+    assessed = model.assess([trial.params for trial in measured])
     values: dict[str, Any] = {}
     for one in sorted(assessed, key=model.preference):
         values |= one.params

@@ -90,7 +90,7 @@ class ConfirmStage:
         """
         best = max(self._assessed(model, 0.5).values(), key=model.preference)
         other = recommended(model)
-        if not best.feasible or (other.feasible and model.is_worse(best.params, other.params)):
+        if not best.feasible or (other.feasible and is_worse(model, best.params, other.params)):
             return other
         return best
 
@@ -139,7 +139,7 @@ class ConfirmStage:
         for index in reserves[self.study_file.confirm.candidates :]:
             working.remove(index)
         chosen = working or list(range(len(self.candidates)))
-        assessed = model.assess_all([self.candidates[index] for index in chosen])
+        assessed = model.assess([self.candidates[index] for index in chosen])
         return dict(zip(chosen, assessed, strict=True))
 
     def _left(self, model: StudyBelief) -> list[int]:
@@ -152,7 +152,7 @@ class ConfirmStage:
             if self.candidates[index] == self.study_file.defaults
             or index == best
             or not self._runs(self.candidates[index])
-            or not model.is_worse(self.candidates[index], self.candidates[best])
+            or not is_worse(model, self.candidates[index], self.candidates[best])
         ]
 
     def _runs(self, params: dict[str, Any] | None) -> list[FrozenTrial]:
@@ -168,6 +168,12 @@ class ConfirmStage:
         return float(special.betainc(1 + len(ended) - failed, 1 + failed, 0.5))
 
 
+def is_worse(model: StudyBelief, params: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether the interval of the difference says that a configuration is worse than another."""
+    _, lower, upper = model.difference(params, other)
+    return upper < 0.0 if model.is_maximised else lower > 0.0
+
+
 def recommended(model: StudyBelief, given: Mapping[str, Any] | None = None) -> StudyRecommendation:
     """Recommendation of a model; its `feasible` says what would be a warning of the library.
 
@@ -175,6 +181,5 @@ def recommended(model: StudyBelief, given: Mapping[str, Any] | None = None) -> S
         model: The model of the study.
         given: Values of the given variables, by name.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         return model.recommend(given)

@@ -61,10 +61,14 @@ def contradictions(
 
 def _never_measured(state: StudyState) -> str:
     """Values of the environment at which every run has failed."""
-    failing = state.belief.shared_conditions
+    model = state.belief
+    failing = [
+        (*model.predicted.variable(*model.belief.space.condition(one.columns[0], one.value)), one)  # type: ignore[union-attr]
+        for one in model.belief.failures.conditions.found
+    ]
     if not failing:
         return ""
-    where = ", ".join(f"{one.name} = {one.value} ({one.failures} failed)" for one in failing)
+    where = ", ".join(f"{name} = {value} ({one.failures} failed)" for name, value, one in failing)
     return (
         f"No success at {where}: these failures are not held against the configurations, and what "
         "is predicted there is extrapolated from the other values. Mend what fails there, or leave "
@@ -94,13 +98,14 @@ def _repeats(state: StudyState) -> str:
     """The configuration whose repeats are farthest from its prediction, if they contradict it."""
     study_file, model, trials = state.study_file, state.belief, state.measured
     repeated = _repeated(trials, FEWEST)
-    if not repeated or not math.isfinite(model.noise_scale):
+    fitted = model.fitted
+    if not repeated or not math.isfinite(fitted.noise_scale):
         return ""
     settings = [trials[group[0]].params for group in repeated]
     mean, lower, upper = model.of_estimand("location").predict(settings)
-    medians = np.array([np.median(model.adjusted[group]) for group in repeated])
-    scaled = [model.on_model_scale(one) for one in (medians, mean, lower, upper)]
-    errors = model.noise_scale * _MEDIAN / np.sqrt([len(group) for group in repeated])
+    medians = np.array([np.median(fitted.adjusted[group]) for group in repeated])
+    scaled = [fitted.on_model_scale(one) for one in (medians, mean, lower, upper)]
+    errors = fitted.noise_scale * _MEDIAN / np.sqrt([len(group) for group in repeated])
     deviations = np.hypot(errors, (scaled[3] - scaled[2]) / 4.0)
     z = np.abs(scaled[0] - scaled[1]) / np.maximum(deviations, TINY)
     worst = int(np.argmax(z))
@@ -122,7 +127,7 @@ def _repeats(state: StudyState) -> str:
 
 def _left_out(state: StudyState) -> str:
     """Whether measurements are predicted from the others no better than by chance."""
-    validation = state.belief.cross_validation
+    validation = state.belief.belief.outcome.cross_validation
     if validation.is_predictive:
         return ""
     number = int(beside_others(state.measured).sum())
@@ -136,8 +141,8 @@ def _left_out(state: StudyState) -> str:
 
 def _disturbed(state: StudyState) -> str:
     """Whether repeats of a configuration differ more where one ran beside others."""
-    trials, model = state.measured, state.belief
-    beside, values = beside_others(trials), model.on_model_scale(model.adjusted)
+    trials, fitted = state.measured, state.belief.fitted
+    beside, values = beside_others(trials), fitted.on_model_scale(fitted.adjusted)
     pairs = [pair for group in _repeated(trials, 2) for pair in pairwise(group)]
     apart = np.array([abs(values[one] - values[other]) for one, other in pairs])
     either = np.array([beside[one] or beside[other] for one, other in pairs], dtype=bool)
@@ -198,10 +203,10 @@ def beside_others(trials: Sequence[FrozenTrial]) -> NDArray[np.bool_]:
 def _proportional(state: StudyState) -> str:
     """Whether workers or time change measurements by a factor, where an amount is modelled."""
     model, is_log = state.belief, state.study_file.objective.log
-    if is_log or not model.belief.outcome.effects or not (model.values > 0.0).all():
+    if is_log or not model.belief.outcome.effects or not (model.fitted.values > 0.0).all():
         return ""
     other = state.opened.belief_of_logarithms(state.trials)
-    gain = other.log_density_left_out - model.log_density_left_out
+    gain = other.fitted.log_density_left_out - model.fitted.log_density_left_out
     if not other.belief.outcome.effects or gain < _BETTER:
         return ""
     return (
@@ -214,7 +219,7 @@ def _proportional(state: StudyState) -> str:
 
 def _bias(model: StudyBelief, best: StudyRecommendation) -> str:
     """Whether measurements near the recommendation differ from what the others predict there."""
-    bias = model.bias_near(best.params)
+    bias = float(model.belief.outcome.bias_near(model.points([best.params])))
     if math.erfc(abs(bias) / math.sqrt(2.0)) > ALARM:
         return ""
     side, cause = (
@@ -235,7 +240,7 @@ def _skewness(units: Units, model: StudyBelief, best: StudyRecommendation) -> st
     """
     if model.estimand != "location":
         return ""
-    mean = model.of_estimand("mean").assess(best.params)
+    (mean,) = model.of_estimand("mean").assess([best.params])
     if mean.lower <= best.value <= mean.upper:
         return ""
     predicted = units.of_value(estimate_text(mean.value, mean.lower, mean.upper))
@@ -257,8 +262,9 @@ def _change_in_time(state: StudyState) -> str:
     order = sorted(
         range(len(trials)), key=lambda i: (trials[i].datetime_complete is None, trials[i].number)
     )
-    residuals = (model.adjusted - mean)[order]
-    scaled = model.on_model_scale(model.adjusted) - model.on_model_scale(mean)
+    fitted = model.fitted
+    residuals = (fitted.adjusted - mean)[order]
+    scaled = fitted.on_model_scale(fitted.adjusted) - fitted.on_model_scale(mean)
     split, probability = change_point(scaled[order])
     if probability > ALARM:
         return ""

@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from optuna.trial import FrozenTrial, TrialState
@@ -14,7 +14,13 @@ from optuna.trial import FrozenTrial, TrialState
 from surefoot._internal.numbers import FEWEST
 from surefoot.integrations.optuna.endings import is_ignored_failure
 from surefoot.tune.definition.study_file import StudyFile
-from surefoot.tune.study.confirm_stage import CONFIRM, ConfirmStage, confirm_runs, recommended
+from surefoot.tune.study.confirm_stage import (
+    CONFIRM,
+    ConfirmStage,
+    confirm_runs,
+    is_worse,
+    recommended,
+)
 from surefoot.tune.study.early_stop import (
     EndOfSearch,
     check_share,
@@ -26,6 +32,9 @@ from surefoot.tune.study.early_stop import (
 from surefoot.tune.study.state import StudyState
 from surefoot.tune.study.trial_attributes import is_interrupted, is_round
 from surefoot.types import NotReady
+
+if TYPE_CHECKING:
+    from surefoot.integrations.optuna import StudyBelief
 
 REMEASURED = "surefoot:remeasured"
 """User attribute of a trial that measures a known configuration again: which one it is."""
@@ -173,23 +182,38 @@ def _candidates(state: StudyState) -> list[dict[str, Any]]:
             measured.append(params)
     if study_file.repeats.most > 1 and measured:
         # The best known one has replicates, which another one would begin without.
-        best = max(model.assess_all(measured), key=model.preference).params
+        best = max(model.assess(measured), key=model.preference).params
     else:
         best = recommended(model).params
     chosen = [space.restricted(best)]
     measured = [params for params in measured if params not in chosen]
-    gains = model.expected_gains(measured, chosen[0])
+    gains = _expected_gains(model, measured, chosen[0])
     order = [int(index) for index in np.argsort(-gains, kind="stable")]
     # With repeats, as many again in reserve, for those that turn out to be unstable.
     reserves = study_file.confirm.candidates if study_file.repeats.most > 1 else 0
     wanted = study_file.confirm.candidates - 1 + reserves
     challengers = [measured[index] for index in order if gains[index] > 0.0]
     chosen += itertools.islice(
-        (params for params in challengers if not model.is_worse(params, chosen[0])), wanted
+        (params for params in challengers if not is_worse(model, params, chosen[0])), wanted
     )
     if study_file.defaults is not None and study_file.defaults not in chosen:
         chosen.append(study_file.defaults)
     return chosen
+
+
+def _expected_gains(
+    model: StudyBelief, settings: list[dict[str, Any]], params: dict[str, Any]
+) -> np.ndarray:
+    """Expected improvements (n,) of configurations on another one, without noise."""
+    from surefoot.beliefs import gains  # loads torch
+
+    if not settings:
+        return np.zeros(0)
+    return (
+        gains.expected(model.belief, model.points(settings), model.points([params])[0])
+        .cpu()
+        .numpy()
+    )
 
 
 def _often_fails(params: dict[str, Any], trials: Sequence[FrozenTrial]) -> bool:

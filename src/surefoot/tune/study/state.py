@@ -139,9 +139,8 @@ class StudyState:
         prefers; of several objectives, a point of the front.
         """
         if self.study_file.scheme.objectives:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                best = self.belief.assess(self.preferred.params)
+            with warnings.catch_warnings(action="ignore"):
+                (best,) = self.belief.assess([self.preferred.params])
             return replace(best, params=self.study_file.space.restricted(best.params))
         stage = self.confirm_stage
         best = (

@@ -470,8 +470,8 @@ def race_of(state: StudyState) -> Race:
     if len(model.trials) < SHOWING:
         return NO_RACE
     measured = [trial.params for trial in state.measured]
-    values, *_ = model.predict(measured)
+    values, *ends = model.predict(measured)
     best = int(values.argmax() if model.is_maximised else values.argmin())
-    lower, upper = model.interval_of_run(measured[best])
+    lower, upper = model.fitted.interval_of_run(values[best], *(end[best] for end in ends))
     limit = lower if model.is_maximised else upper
     return Race(limit, model.is_maximised, study_units(state.attributes).get(VALUE, ""))

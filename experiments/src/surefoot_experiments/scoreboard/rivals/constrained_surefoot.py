@@ -27,8 +27,7 @@ class ConstrainedSurefoot(Study):
 
     def recommend(self) -> Point:
         """The recommendation; none if no configuration is known to satisfy the constraints."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             best = self.sampler.belief(self.study).recommend()
         return dict(best.params) if best.feasible else {}
 
