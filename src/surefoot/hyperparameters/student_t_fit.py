@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 from torch import Tensor
@@ -323,16 +323,11 @@ class HyperparameterFit:
         mode = with_effects(mode, effects, self._ascent)
         weights[subset] = mode.weights
         weights = completed_weights(weights, subset, mode, units, data)
-        estimated, of_all = _estimated(mode), len(subset) == number
+        of_all = len(subset) == number
         return Fitted(
-            _kernel(mode.model, mode.evidence.family, data),
-            mode.model.noise,
-            mode.dof,
-            units.center + units.scale * (mode.shift + estimated.level),
-            units.scale,
-            weights.to(data.points.device),
+            **_of_mode(mode, weights, data, units.center, units.scale),
+            scale=units.scale,
             warp=Chain((apart, *units.warp.parts)),
-            effects=estimated,
             rivals=[one.optimum for one in rivals] if of_all else (),
             others=[one.optimum for one in others] if of_all else (),
         )
@@ -420,19 +415,11 @@ class HyperparameterFit:
         other = with_scaled_lengthscales(mode, self._ascent)
         if other is mode:
             return self, fitted
-        estimated = _estimated(other)
-        found = replace(
-            fitted,
-            kernel=_kernel(other.model, other.evidence.family, data),
-            noise=other.model.noise,
-            dof=other.dof,
-            center=fitted.center + fitted.scale * (other.shift + estimated.level),
-            weights=other.weights.to(data.points.device),
-            effects=estimated,
-            rivals=(),
-            others=(),
+        known = _of_mode(other, other.weights, data, fitted.center, fitted.scale)
+        return (
+            replace(self, lengthscales="scaled"),
+            replace(fitted, **known, rivals=(), others=()),
         )
-        return replace(self, lengthscales="scaled"), found
 
     def contrasts(self, fitted: Fitted, data: TrainingData) -> dict[str, Contrast]:
         """The effects of conditions on the rewards, for the most likely hyperparameters.
@@ -483,6 +470,21 @@ class HyperparameterFit:
 def _kernel(model: Hyperparameters, family: Family, data: TrainingData) -> Kernel:
     base = family.kernel(model.lengthscales[data.group] * data.span.cpu())
     return kernels.scaled(base, model.variance).to(data.points.device)
+
+
+def _of_mode(
+    mode: PosteriorMode, weights: Tensor, data: TrainingData, center: float, scale: float
+) -> dict[str, Any]:
+    """Arguments of a `Fitted` by name, from a mode in such units and the weights of all rewards."""
+    estimated = _estimated(mode)
+    return {
+        "kernel": _kernel(mode.model, mode.evidence.family, data),
+        "noise": mode.model.noise,
+        "dof": mode.dof,
+        "center": center + scale * (mode.shift + estimated.level),
+        "weights": weights.to(data.points.device),
+        "effects": estimated,
+    }
 
 
 def _on(optimum: LocalOptimum, fitted: Hyperparameters, y: Tensor) -> LocalOptimum:

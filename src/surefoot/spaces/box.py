@@ -109,37 +109,24 @@ class Box:
     ) -> None:
         low = checks.coordinates("lower", checks.vector("lower", lower))
         high = checks.coordinates("upper", checks.vector("upper", upper, len(low)))
-        if not bool((low < high).all()):
-            worst = int((high - low).argmin())
-            raise InvalidInput(
-                f"`lower` is {float(low[worst])} and `upper` {float(high[worst])} in coordinate "
-                f"{worst}, expected lower < upper: leave out coordinates that cannot vary."
-            )
-        if bool((high - low < 1.0 / checks.LARGEST).any()):
-            raise InvalidInput(
-                f"`upper` - `lower` is {float((high - low).min()):.3g} in a coordinate, expected "
-                f"at least {1.0 / checks.LARGEST:.0e}: rescale the coordinate."
-            )
+        _check_bounds(low, high)
         levels = {} if levels is None else levels
         if not isinstance(levels, Mapping):
             raise InvalidInput(f"`levels` is {checks.shown(levels)}, expected a dict of lists.")
         values = {c: checks.vector(f"levels[{c}]", v).sort().values for c, v in levels.items()}
-        groups = _groups(choices)
-        numbers = _arcs(arcs)
+        groups, numbers = _groups(choices), _arcs(arcs)
         _check_restrictions(low, high, values, [*groups, *(arc.columns for arc in numbers)])
         if not callable(active) or isinstance(active, type):
             raise InvalidInput(
                 f"`active` is {checks.shown(active)}, expected a function of points (n, d)."
             )
-        object.__setattr__(self, "lower", low)
-        object.__setattr__(self, "upper", high)
-        object.__setattr__(self, "levels", values)
-        object.__setattr__(self, "choices", groups)
-        object.__setattr__(self, "arcs", numbers)
-        object.__setattr__(self, "active", active)
-        object.__setattr__(self, "region", region)
-        object.__setattr__(self, "names", names)
-        object.__setattr__(self, "fixed", {})
+        self._set(lower=low, upper=high, levels=values, choices=groups, arcs=numbers)
+        self._set(active=active, region=region, names=names, fixed={})
+
+    def _set(self, **values: Any) -> None:
+        """Set fields, while the box is made."""
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
 
     @property
     def dimension(self) -> int:
@@ -160,10 +147,8 @@ class Box:
         """
         device = checks.device(device)
         moved = copy.copy(self)
-        object.__setattr__(moved, "lower", self.lower.to(device))
-        object.__setattr__(moved, "upper", self.upper.to(device))
         levels = {coordinate: values.to(device) for coordinate, values in self.levels.items()}
-        object.__setattr__(moved, "levels", levels)
+        moved._set(lower=self.lower.to(device), upper=self.upper.to(device), levels=levels)
         return moved
 
     def given(self, fixed: Mapping[int, float]) -> Box:
@@ -185,41 +170,17 @@ class Box:
             [[0.3, 0.5]]
         """
         for coordinate, value in fixed.items():
-            if checks.integer(coordinate) is None or not 0 <= coordinate < self.dimension:
-                raise InvalidInput(
-                    f"coordinate {coordinate!r} is not one of 0 to {self.dimension - 1}."
-                )
+            _check_coordinate(coordinate, self.dimension)
             low, high = float(self.lower[coordinate]), float(self.upper[coordinate])
             if not low <= checks.finite(f"fixed[{coordinate}]", value) <= high:
                 raise InvalidInput(
                     f"fixed[{coordinate}] is {value!r}, expected a number from {low} to {high}."
                 )
         part = copy.copy(self)
-        object.__setattr__(part, "fixed", {**self.fixed, **fixed})
+        part._set(fixed={**self.fixed, **fixed})
         if self.region.rules:
-            region = PartOfRegion(self.region, part.fixed, part._examples())
-            object.__setattr__(part, "region", region)
+            part._set(region=PartOfRegion(self.region, part.fixed, _examples(part)))
         return part
-
-    def _examples(self) -> Tensor:
-        """Points (k, d) of a part, at least one, where all rules of the region hold."""
-        generator = torch.Generator().manual_seed(0)
-        unit = torch.rand(_TRIED, self.dimension, dtype=torch.float64, generator=generator)
-        drawn = self._nearest(self.stretched(unit.to(self.lower)))
-        points = torch.cat([self._nearest(self.region.examples.to(drawn)), drawn])
-        found = points[self.allows(points)]
-        if not len(found):
-            region = PartOfRegion(self.region, self.fixed, found)
-            points, right = project(points, region, self.lower, self.span, self._nearest)
-            found = points[right]
-        if not len(found):
-            margins = self.region.margins(points)
-            never = (margins < 0.0).all(0).nonzero()[:, 0].tolist() or range(margins.shape[1])
-            rules = "` and `".join(self.region.rules[index] for index in never)
-            raise InvalidInput(
-                f"no point with the given values was found that satisfies `{rules}`."
-            )
-        return found[:_KEPT]
 
     @property
     def span(self) -> Tensor:
@@ -375,12 +336,6 @@ class Box:
         room = slack * self.span
         return bool(((point >= self.lower - room) & (point <= self.upper + room)).all())
 
-    def _contains_all(self, points: Tensor) -> bool:
-        """Whether all points (n, d), at least one, lie between the bounds."""
-        if not len(points) or points.shape[1] != self.dimension:
-            return False
-        return self.contains(self._unrounded(points))
-
     def sample(self, number: int, generator: torch.Generator) -> Tensor:
         """Draw quasi-random points.
 
@@ -460,7 +415,7 @@ class Box:
         if isinstance(where, Mapping):
             return self.location(self.names.point(where).to(self.lower))
         given = checks.vector(name, where, self.dimension, self.lower.device)  # type: ignore[arg-type]
-        point = given if self.contains(given, 0.0) else self._unrounded(given)
+        point = given if self.contains(given, 0.0) else _unrounded(self, given)
         if point is not given and not self.contains(point):
             raise InvalidInput(
                 f"the point {point.tolist()} is outside the box from {self.lower.tolist()} "
@@ -469,18 +424,12 @@ class Box:
         self.names.check(point)
         return self.location(point)
 
-    def _unrounded(self, point: Tensor) -> Tensor:
-        """A point (d,), where float32 has rounded a bound beyond itself the bound."""
-        low, high = (bound.to(torch.float32).to(bound) for bound in (self.lower, self.upper))
-        point = torch.where((point < self.lower) & (point >= low), self.lower, point)
-        return torch.where((point > self.upper) & (point <= high), self.upper, point)
-
     def listed(self, arms: Tensor | Sequence) -> Sequence[Location]:
         """The locations of points (n, d) or configurations (n,); `InvalidInput` for a wrong one."""
         named = isinstance(arms, Sequence) and any(isinstance(one, Mapping) for one in arms)
         rows = arms if named else checks.matrix("arms", arms, self.lower.device)
-        if isinstance(rows, Tensor) and self.names is UNNAMED and self._contains_all(rows):
-            return Listed(self._unrounded(rows) + 0.0)  # as `location` does
+        if isinstance(rows, Tensor) and self.names is UNNAMED and _are_inside(self, rows):
+            return Listed(_unrounded(self, rows) + 0.0)  # as `location` does
         located = []
         for number, row in enumerate(rows):
             try:
@@ -529,6 +478,59 @@ def _arcs(arcs: object) -> tuple[Arc, ...]:
     return tuple(arcs)
 
 
+def _examples(part: Box) -> Tensor:
+    """Points (k, d) of a part, at least one, where all rules of the region hold."""
+    generator = torch.Generator().manual_seed(0)
+    unit = torch.rand(_TRIED, part.dimension, dtype=torch.float64, generator=generator)
+    drawn = part._nearest(part.stretched(unit.to(part.lower)))
+    points = torch.cat([part._nearest(part.region.examples.to(drawn)), drawn])
+    found = points[part.allows(points)]
+    if not len(found):
+        region = PartOfRegion(part.region, part.fixed, found)
+        points, right = project(points, region, part.lower, part.span, part._nearest)
+        found = points[right]
+    if not len(found):
+        margins = part.region.margins(points)
+        never = (margins < 0.0).all(0).nonzero()[:, 0].tolist() or range(margins.shape[1])
+        rules = "` and `".join(part.region.rules[index] for index in never)
+        raise InvalidInput(f"no point with the given values was found that satisfies `{rules}`.")
+    return found[:_KEPT]
+
+
+def _are_inside(box: Box, points: Tensor) -> bool:
+    """Whether all points (n, d), at least one, lie between the bounds."""
+    known = len(points) and points.shape[1] == box.dimension
+    return bool(known and box.contains(_unrounded(box, points)))
+
+
+def _unrounded(box: Box, point: Tensor) -> Tensor:
+    """A point (d,), where float32 has rounded a bound beyond itself the bound."""
+    low, high = (bound.to(torch.float32).to(bound) for bound in (box.lower, box.upper))
+    point = torch.where((point < box.lower) & (point >= low), box.lower, point)
+    return torch.where((point > box.upper) & (point <= high), box.upper, point)
+
+
+def _check_bounds(lower: Tensor, upper: Tensor) -> None:
+    """Raise `InvalidInput` unless bounds are in order, and apart."""
+    if not bool((lower < upper).all()):
+        worst = int((upper - lower).argmin())
+        raise InvalidInput(
+            f"`lower` is {float(lower[worst])} and `upper` {float(upper[worst])} in coordinate "
+            f"{worst}, expected lower < upper: leave out coordinates that cannot vary."
+        )
+    if bool((upper - lower < 1.0 / checks.LARGEST).any()):
+        raise InvalidInput(
+            f"`upper` - `lower` is {float((upper - lower).min()):.3g} in a coordinate, expected "
+            f"at least {1.0 / checks.LARGEST:.0e}: rescale the coordinate."
+        )
+
+
+def _check_coordinate(coordinate: object, dimension: int) -> None:
+    number = checks.integer(coordinate)
+    if number is None or not 0 <= number < dimension:
+        raise InvalidInput(f"coordinate {coordinate!r} is not one of 0 to {dimension - 1}.")
+
+
 def _check_restrictions(
     lower: Tensor, upper: Tensor, levels: Mapping[int, Tensor], choices: Sequence[Sequence[int]]
 ) -> None:
@@ -536,8 +538,7 @@ def _check_restrictions(
     restricted = [*levels, *(c for group in choices for c in group)]
     times = Counter(restricted)
     for coordinate in restricted:
-        if checks.integer(coordinate) is None or not 0 <= coordinate < len(lower):
-            raise InvalidInput(f"coordinate {coordinate!r} is not one of 0 to {len(lower) - 1}.")
+        _check_coordinate(coordinate, len(lower))
         if times[coordinate] > 1:
             raise InvalidInput(
                 f"coordinate {coordinate} is restricted twice in `levels`, `choices`."

@@ -258,15 +258,12 @@ class StudyBelief:
         """
         unmeasured, what = self.belief.constraints.unmeasured, self.estimand
         assured = self.belief.candidates.is_assured(self.points(settings)).tolist()
-        predicted = zip(*self.predict(settings), self.feasibility(settings), strict=True)
-        found = []
-        for params, ends, holds in zip(settings, predicted, assured, strict=True):
-            value, lower, upper, chance = map(float, ends)
-            known, holds = {**params, **self.constant}, holds and not unmeasured
-            found.append(
-                StudyRecommendation(known, value, lower, upper, chance, holds, what, unmeasured)
-            )
-        return found
+        predicted = np.stack([*self.predict(settings), self.feasibility(settings)], -1).tolist()
+        known = [{**params, **self.constant} for params in settings]
+        return [
+            StudyRecommendation(params, v, a, b, chance, holds and not unmeasured, what, unmeasured)
+            for params, (v, a, b, chance), holds in zip(known, predicted, assured, strict=True)
+        ]
 
     @with_own_settings
     def certificate(self, params: Mapping[str, Any], unit: str = "") -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -102,6 +102,86 @@ class TrackedBelief:
     configuration: Callable[[Tensor], dict[str, Any]]
 
 
+@dataclass(eq=False)
+class _Measured:
+    """What the trials that were read have measured.
+
+    Args:
+        encoding: Encoding of the search space.
+        is_alone: Whether there is no environment.
+        places: Where they measured.
+        values: Their values, by their points.
+        pruned: Points of pruned trials, all of whose varying parameters are in the model.
+        has_others: Whether one has a varying parameter that the model has not.
+        is_exhausted: Whether it was said that no configuration is left.
+    """
+
+    encoding: Encoding
+    is_alone: bool
+    places: list[Place] = field(default_factory=list)
+    values: dict[bytes, list[tuple[float, ...]]] = field(default_factory=dict)
+    pruned: set[bytes] = field(default_factory=set)
+    has_others: bool = False
+    is_exhausted: bool = False
+
+    def add(self, one: Reading) -> None:
+        """Add a trial that was read."""
+        known = self.encoding.space.parameters
+        others = [d for name, d in one.trial.distributions.items() if name not in known]
+        has_other = not all(distribution.single() for distribution in others)
+        self.has_others |= has_other
+        if one.has_value and one.trial.state == TrialState.COMPLETE:
+            for key in one.configuration:
+                self.values.setdefault(key, []).append(tuple(one.trial.values))
+        if one.trial.state == TrialState.PRUNED and self.is_alone and not has_other:
+            self.pruned |= {place.key for place in one.places}
+        self.places += one.places
+
+    def spent(self) -> list[Place]:
+        """Where another trial says nothing new.
+
+        That is where one was pruned and none completed, as it would be again; without noise it is
+        wherever one was, while a small space has other configurations.
+        """
+        if self._left() and self._is_noiseless:
+            return self.places
+        spent = self.pruned - self.values.keys()
+        return [place for place in self.places if place.key in spent]
+
+    def _left(self) -> set[bytes]:
+        """Configurations of a small space that were not tried; says once that none is left.
+
+        None where trials have further parameters: the same point is no repeated configuration.
+        """
+        if self.has_others:
+            return set()
+        left = self._every - self.values.keys() - self.pruned
+        if self._every and not left and not self.is_exhausted:
+            self.is_exhausted = True
+            again = ", for a narrower interval"
+            if self._is_noiseless:
+                again = " and tells nothing new. Stop the study, or extend its space"
+            warn(
+                f"all {len(self._every)} configurations of the search space have been measured: "
+                f"every further trial repeats one{again}.",
+                ExhaustedSpace,
+            )
+        return left
+
+    @cached_property
+    def _every(self) -> set[bytes]:
+        """All configurations of a small space without an environment, none of any other."""
+        points = every_point(self.encoding.box, LISTED)
+        listed = [] if points is None or not self.is_alone else [*points]
+        return {key_of(rounded(self.encoding, point)) for point in listed}
+
+    @property
+    def _is_noiseless(self) -> bool:
+        """Whether configurations that were measured several times had the same value each time."""
+        several = [len({*values}) for values in self.values.values() if len(values) > 1]
+        return bool(several) and max(several) == 1
+
+
 class StudyTracker:
     """Keeps an optimizer up to date with a study; each trial is read once.
 
@@ -149,15 +229,7 @@ class StudyTracker:
         self._unread: dict[int, Reading] = {}  # finished trials that a belief followed from
         self._pending: dict[int, _Pending] = {}
         self._contents: dict[int, tuple[Any, ...]] = {}  # of the trials that were read
-        self._values: dict[
-            bytes, list[tuple[float, ...]]
-        ] = {}  # that were measured, by their points
-        self._pruned: set[bytes] = set()
-        """Points of pruned trials, all of whose varying parameters are in the model."""
-        self._has_said_so = False
-        self._has_others = False
-        """Whether a trial that was read has a varying parameter that the model has not."""
-        self._measured: list[Place] = []  # of the trials that were read
+        self._measured = _Measured(encoding, environment is None)
 
     def matches(self, study: Study, space: Space, trials: Sequence[FrozenTrial]) -> bool:
         """Whether this tracks that study on that search space, under its conditions.
@@ -203,19 +275,12 @@ class StudyTracker:
         for one in readings:
             self._read.add(one.trial.number)
             self._contents[one.trial.number] = _content(one.trial)
-            self._has_others |= self._has_other(one.trial)
             del self._unread[one.trial.number]
             self._release(one.trial.number)
             if one.has_value:
                 self.numbers += one.numbers
                 self._configurations |= one.configuration
-                if one.trial.state == TrialState.COMPLETE:
-                    for key in one.configuration:
-                        self._values.setdefault(key, []).append(tuple(one.trial.values))
-            is_whole = self.environment is None and not self._has_other(one.trial)
-            if one.trial.state == TrialState.PRUNED and is_whole:
-                self._pruned |= {place.key for place in one.places}
-            self._measured += one.places
+            self._measured.add(one)
         while self._read_below in self._read:
             self._read.remove(self._read_below)
             self._read_below += 1
@@ -296,7 +361,7 @@ class StudyTracker:
         """
         self._release(number)
         proposal = self._ask(part)
-        spent = any(proposal.place.is_near(one) for one in self._spent())
+        spent = any(proposal.place.is_near(one) for one in self._measured.spent())
         if spent or self._is_taken(proposal.place, number):
             proposal = self._pending_of(self._ask_elsewhere(proposal.query, part, number))
         return self._register(number, proposal, part)
@@ -393,56 +458,6 @@ class StudyTracker:
         """Distributions of the parameters as Optuna stores them, by name."""
         return distributions(self.encoding.space)
 
-    @cached_property
-    def _every(self) -> set[bytes]:
-        """All configurations of a small space without an environment, none of any other."""
-        points = every_point(self.encoding.box, LISTED)
-        listed = [] if points is None or self.environment is not None else [*points]
-        return {key_of(rounded(self.encoding, point)) for point in listed}
-
-    def _not_measured(self) -> set[bytes]:
-        """Configurations of a small space that were not tried; says once that none is left.
-
-        None where trials have further parameters: the same point is no repeated configuration.
-        """
-        if self._has_others:
-            return set()
-        left = self._every - self._values.keys() - self._pruned
-        if self._every and not left and not self._has_said_so:
-            self._has_said_so = True
-            again = ", for a narrower interval"
-            if self._is_noiseless:
-                again = " and tells nothing new. Stop the study, or extend its space"
-            warn(
-                f"all {len(self._every)} configurations of the search space have been measured: "
-                f"every further trial repeats one{again}.",
-                ExhaustedSpace,
-            )
-        return left
-
-    def _spent(self) -> list[Place]:
-        """Where another trial says nothing new.
-
-        That is where one was pruned and none completed, as it would be again; without noise it is
-        wherever one was, while a small space has other configurations.
-        """
-        if self._not_measured() and self._is_noiseless:
-            return self._measured
-        spent = self._pruned - self._values.keys()
-        return [place for place in self._measured if place.key in spent]
-
-    def _has_other(self, trial: FrozenTrial) -> bool:
-        """Whether a trial has a varying parameter that is not in the space of the model."""
-        known = self.encoding.space.parameters
-        others = (one for name, one in trial.distributions.items() if name not in known)
-        return not all(one.single() for one in others)
-
-    @property
-    def _is_noiseless(self) -> bool:
-        """Whether configurations that were measured several times had the same value each time."""
-        several = [len({*values}) for values in self._values.values() if len(values) > 1]
-        return bool(several) and max(several) == 1
-
     def _register(self, number: int, proposal: _Pending, part: Part) -> dict[str, Any]:
         self._pending[number] = proposal
         return part.values(self.configuration(proposal.query.point))
@@ -473,7 +488,7 @@ class StudyTracker:
 
     def _is_known(self, place: Place) -> bool:
         """Whether a trial has measured there, or is measuring."""
-        measured = any(place.is_near(other) for other in self._measured)
+        measured = any(place.is_near(other) for other in self._measured.places)
         return measured or self._is_taken(place, -1)
 
     def _inputs(self, query: Query) -> Tensor:
@@ -494,7 +509,7 @@ class StudyTracker:
             self.optimizer.forget(query, failed=False)
             return self.optimizer.ask(within=self._within(part))  # of the design, or at random
         taken = [p.place.point for other, p in self._pending.items() if other != number]
-        taken += [place.point for place in self._spent()]
+        taken += [place.point for place in self._measured.spent()]
         free = alternatives(self.encoding, part.box, query.point.cpu(), taken, generator)
         free = self.optimizer.safe_of(free.to(self._device))
         if attempt:
