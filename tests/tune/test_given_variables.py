@@ -18,7 +18,7 @@ from surefoot.tune.ask_tell.verbs import Verbs
 from surefoot.tune.comparison.compare import Comparing
 from surefoot.tune.comparison.named_settings import named_setting, named_settings
 from surefoot.tune.report.collect import collect
-from surefoot.tune.report.page import page
+from surefoot.tune.report.page import page, summary
 from surefoot.tune.study.best_by_given import best_by_given
 from surefoot.types import InvalidInput
 
@@ -139,6 +139,7 @@ def test_a_report_compares_what_was_measured_under_the_same_conditions(write):
     report = collect(open_study(path).state())
     assert report.given == "load=50"
     assert ">under load=50<" in page(report)
+    assert "| parameter | recommended under load=50 |" in summary(report)
     first = report.decision.rows[0].other.interval.mean
     assert first == pytest.approx(500.0, abs=20.0)  # the first one's load was 200
     assert all(one.then.mean < 800.0 for one in report.history[2:])
