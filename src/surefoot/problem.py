@@ -39,6 +39,7 @@ _OF_VALUES = "whose risk is that of the values"
 
 CONFLICTS = (
     Conflict("environment", "fidelity", _ONE_OF),
+    Conflict("given", "fidelity", _ONE_OF),
     Conflict("risk", "fidelity", "where the value at the highest level counts"),
     Conflict("risk", "given", "which is known before the choice and has no risk"),
     Conflict("log", "environment", _OF_VALUES),
@@ -58,7 +59,16 @@ CONFLICTS = (
     ),
     *(
         Conflict(option, "objectives", _ONE_VALUE)
-        for option in ("environment", "fidelity", "confirm", "repeats", "prior", "stop", "race")
+        for option in [
+            "environment",
+            "given",
+            "fidelity",
+            "confirm",
+            "repeats",
+            "prior",
+            "stop",
+            "race",
+        ]
     ),
     Conflict("race", "constraints", _ONE_OF),
     Conflict("assume", "objectives", _ONE_VALUE),

@@ -285,3 +285,23 @@ def test_a_value_at_an_edge_that_agrees_with_a_level_within_the_limit_holds(thre
 def test_a_single_value_at_an_edge_that_agrees_with_no_other_does_not_hold():
     run = _on_steps(THREADS, {10: 7.0}, 5.35, 11.89)
     assert run.belief().feasibility(torch.tensor([[9 / 31]], dtype=torch.float64)) < 0.9
+
+
+COUNTED = {  # values that do not depend on the point, and a limit that most of them break
+    "counts": (lambda random: random.poisson(3.0, 40), 1.0),
+    "two": (lambda random: np.where(random.random(40) < 0.7, 12.0, 5.0), 8.0),
+}
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_what_chance_puts_on_a_level_within_the_limit_does_not_hold(name: str) -> None:
+    draw, most = COUNTED[name]
+    for seed in range(3):
+        random = np.random.default_rng([seed, 1])
+        points, values = random.random((40, 2)), draw(random)
+        space = sf.Box([0.0, 0.0], [1.0, 1.0])
+        problem = sf.Problem(space, outcomes={"q": sf.Constraint(maximum=most)})
+        optimizer = sf.algorithms.robust_ucb(problem, seed=0)
+        rewards = points[:, 0] + 0.1 * random.standard_normal(40)
+        optimizer.tell_all(points, rewards, outcomes=[{"q": float(one)} for one in values])
+        assert optimizer.belief().feasibility(points).max() < 0.95, seed

@@ -334,6 +334,10 @@ SUMMARY = """
 """
 
 
+def test_a_line_that_begins_with_the_key_has_no_other_name():
+    assert printed_value("a=12.5 b=13 a=14", ValueName("a")).value == 14.0
+
+
 @pytest.mark.parametrize(
     ("text", "name"),
     [

@@ -21,6 +21,7 @@ LINES = {  # that write an option as a table
     "prior": '[prior]\nfrom = "old.db"',
     "environment": '[environment]\nload = { values = [1, 2] }\n[risk]\nmeasure = "mean"',
     "fidelity": TABLES["[fidelity]"],
+    "given": TABLES[GIVEN],
     "risk": '[risk]\nmeasure = "mean"',
     "assume": "[assume]\nnorm = 1\nlengthscale = 0.2\nnoise = 1",
     "constraints": "[constraints]\np99 = { max = 20 }",
@@ -72,10 +73,25 @@ def test_what_does_not_go_together_is_refused_by_its_key(tmp_path, option, other
     (why,) = (why for one, two, why in CONFLICTS if (one, two) == (option, other))
     with pytest.raises(StudyFileError) as error:
         StudyFile.load(path)
-    key = WITHIN[option][0] if option in WITHIN else option
+    key = WITHIN[option][0] if option in WITHIN else {"given": "environment"}.get(option, option)
     assert str(error.value).startswith(f"{path}: {key}: ")
     beside = scheme or (f"{WITHIN[other][0]} = true" if other in WITHIN else other)
     assert f" beside {beside}, {why}" in str(error.value)
+
+
+FREE = [  # by no table, and by no rule of a single objective
+    (option, scheme)
+    for scheme in SCHEMES
+    for option in ("assume", "confirm", "constraints", "initial", "log", "prior", "race", "repeats")
+    if {(option, scheme), (scheme, option)}.isdisjoint((a, b) for a, b, _ in CONFLICTS)
+    and (option, scheme) != ("log", "objectives")
+]
+
+
+@pytest.mark.parametrize(("option", "scheme"), FREE)
+def test_what_the_table_does_not_name_goes_together(tmp_path, option, scheme):
+    (path := tmp_path / "study.toml").write_text(_text(SCHEMES[scheme], option))
+    assert StudyFile.load(path).scheme.option == scheme
 
 
 def test_a_safe_limit_counts_as_safe(tmp_path):

@@ -25,6 +25,7 @@ from surefoot.tune.study import table_import, trial_rows
 from surefoot.tune.study.opened_study import create_study
 from surefoot.tune.study.table_import import Imported
 from surefoot.tune.study.tables import trial_table
+from surefoot.tune.study.trial_attributes import trial_seconds
 from surefoot.tune.workers.worker_loop import tune
 from surefoot.types import InvalidInput
 
@@ -186,6 +187,7 @@ def test_parameters_may_have_the_names_of_other_columns(write_study, tmp_path):
     trial = open_study(path).study.get_trials()[-1]
     assert (trial.params, trial.value) == (params, 5.5)
     assert not {"seconds", "surefoot:worker", "surefoot:sem"} & trial.user_attrs.keys()
+    assert trial_seconds(trial) is None
 
 
 @pytest.mark.parametrize("head", ["value", "value,value"])

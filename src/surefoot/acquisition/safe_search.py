@@ -208,7 +208,7 @@ def safe_set(
         tried = min((len(one.margin.observations) for one in limits), default=FEWEST)
         if len(limits) < len(names) or len(sites) != 1 or tried >= FEWEST:
             unmeasured = [name for name in names if name not in constraints.measured]
-            raise NotReady(_why(names, unmeasured, len(sites), survives))
+            raise NotReady(_why(names, unmeasured, len(sites), len(failed), survives))
         kept = sites  # which may have been an outlier
     broken = torch.cat([failed if survives else failed[:0], sites[~within]])
     return SafeSet(space, kept, broken, limits, survives)
@@ -225,17 +225,24 @@ def _keeps(one: ConstraintBelief, sites: Tensor) -> Tensor:
     return (sites[:, None] == one.margin.observations.sites[~one.broken]).all(-1).any(-1)
 
 
-def _why(names: list[str], unmeasured: list[str], measured: int, survives: bool) -> str:
+def _why(
+    names: list[str], unmeasured: list[str], measured: int, failed: int, survives: bool
+) -> str:
     what = " and ".join([*(f"`{name}`" for name in names), *(["survival"] if survives else [])])
     found = "no measurement was within its limits"
     if unmeasured:
         found = f"no trial has measured {' or '.join(f'`{name}`' for name in unmeasured)}"
     if not measured:
-        found = "nothing was measured"
+        found = (
+            f"what was measured has failed ({failed} times)" if failed else "nothing was measured"
+        )
     how = "Tell the measurement of one first"
     if unmeasured and measured:
         how += f", with {' and '.join(f'`{name}`' for name in unmeasured)}"
+    where = "give every parameter a default, or enqueue one"
+    if failed and not measured:
+        where = "import one, or `surefoot forget` a failure of another cause, with `--measured`"
     return (
         f"{what} must be safe, but {found}: a safe search begins at a configuration that is known "
-        f"to be safe. {how} (in a study: give every parameter a default, or enqueue one)."
+        f"to be safe. {how} (in a study: {where})."
     )

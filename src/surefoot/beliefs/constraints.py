@@ -18,6 +18,7 @@ from surefoot.beliefs.outcome import OutcomeBelief
 from surefoot.beliefs.probability import Probability
 from surefoot.regression.levels import levels_of
 from surefoot.regression.posterior import Predictive
+from surefoot.regression.regression import OUTLIER_WEIGHT
 from surefoot.regression.transforms import Affine, Chain
 from surefoot.types import Constraint, Outcome
 
@@ -213,7 +214,8 @@ class ConstraintBelief:
         """Mask (S,) of sites all of whose values are on a level within the limit.
 
         A level has values of several sites, and the limit is in the gap below it: by its spread
-        they are far within, and outliers do not agree.
+        they are far within, and outliers do not agree. It is no level where noise explains the gap,
+        as between counts, or where the fit takes most of its values for outliers.
         """
         observations = self.margin.at_reference
         rewards, site = observations.rewards, observations.site
@@ -225,7 +227,14 @@ class ConstraintBelief:
                 level = rewards[(rewards >= high) & (rewards <= end)]
                 far = (level - level.median()).abs().median() * _FAR_WITHIN
                 near = (rewards - level.median()).abs() <= far + ROUNDING * level.abs().max()
-                if float(level.median() - far) >= 0.0 and int(site[near].unique().numel()) > _FEW:
+                slope = self.margin.transform.log_slope(level.median()).exp()
+                sides = (high - low) * slope * (rewards >= high).to(rewards).std(correction=0)
+                if (
+                    float(level.median() - far) >= 0.0
+                    and int(site[near].unique().numel()) > _FEW
+                    and self.margin.noise.variance < 0.5 * float(sides) ** 2
+                    and float(self.margin.weights[near].median()) >= OUTLIER_WEIGHT
+                ):
                     on_level = near
         share = torch.zeros_like(observations.counts).index_add(0, site, on_level.to(rewards))
         return share == observations.counts

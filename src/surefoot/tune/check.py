@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import optuna
-from scipy import special
 
+from surefoot._internal.numbers import OF_95
 from surefoot.tune.comparison.named_settings import (
     NamedSetting,
     given_values,
@@ -92,18 +92,18 @@ class Checked:
         ]
 
     def _noise_lines(self, unit: str) -> list[str]:
-        """How large the noise is, and the least difference that the planned rounds can resolve."""
-        number, rounds = len(self.values), self.study_file.study.rounds
+        """How large the noise is, and the difference that the planned rounds resolve as a rule."""
+        rounds = self.study_file.study.rounds
         units = replace(self.study_file.units, value=unit)
         scatter, level = float(np.std(self.values, ddof=1)), abs(float(np.mean(self.values)))
-        least = 2.0 * float(special.stdtrit(number - 1, 0.975)) * scatter / math.sqrt(rounds)
+        even = 2.0 * OF_95 * scatter / math.sqrt(rounds)
         share = f" ({100.0 * scatter / level:.2g} %)" if level > 0.0 else ""
         shown = ", ".join(f"{value:.5g}" for value in self.values)
         return [
-            f"{number} measurements: {units.of_value(shown)}",
+            f"{len(self.values)} measurements: {units.of_value(shown)}",
             f"noise: standard deviation {units.of_value(f'{scatter:.3g}')}{share}; two "
-            f"configurations that differ by less than {units.of_value(f'{least:.2g}')} cannot be "
-            f"told apart in {rounds} rounds, were all of them spent on these two",
+            f"configurations that differ by {units.of_value(f'{even:.2g}')} are told apart half of "
+            f"the time in {rounds} rounds, were all of them spent on these two",
         ]
 
 

@@ -126,6 +126,25 @@ def test_a_preference_is_kept_with_confidence(front: Front) -> None:
     assert least.params["x"] < 0.4
 
 
+@pytest.mark.parametrize(
+    ("limit", "chosen"), [(0.0, "front"), (4.3, "sure")], ids=["none comes near", "one nearly does"]
+)
+def test_where_nothing_keeps_a_limit_the_expected_excess_decides(limit: float, chosen: str) -> None:
+    """A wide interval is more probably within, and one that nearly keeps it is nearest to it."""
+    laws = {"front": (4.0, 1.0), "sure": (4.25, 0.1), "wide": (5.0, 3.0)}
+    names = ("cost", "loss")
+    points = [
+        ParetoPoint((i,), {"of": one}, *(dict.fromkeys(names, mean) for _ in range(3)), 0.1)
+        for i, (one, (mean, _)) in enumerate(laws.items())
+    ]
+    drawn = np.random.default_rng(0).standard_normal((3, 2, 2000))
+    draws = np.array([[[m], [m]] for m, _ in laws.values()])
+    draws = draws + np.array([[[s], [s]] for _, s in laws.values()]) * drawn
+    front = Front(dict.fromkeys(names, False), points, draws)
+    with pytest.warns(UserWarning, match="no measured configuration keeps"):
+        assert front.prefer({"cost": limit}).params == {"of": chosen}
+
+
 @pytest.mark.parametrize("limits", [{"cost": -0.5}, {"speed": 1e9}, {"cost": -1e9, "speed": 1e9}])
 def test_a_limit_that_nothing_keeps_chooses_from_the_front(
     front: Front, limits: dict[str, float]

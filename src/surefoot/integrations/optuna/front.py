@@ -133,8 +133,8 @@ class Front:
         Returns:
             The configuration with the best predicted value of the objective without a limit; the
             compromise (`knee`) between them, if there are several, or if all have a limit. If none
-            keeps the limits with this confidence, it is the one for which that is most probable,
-            of several the one that comes nearest, and a warning says so.
+            keeps the limits with this confidence, it is the one that is expected to be least beyond
+            them, and a warning says so.
 
         Raises:
             InvalidInput: If there is no such objective, a limit is no finite number, or
@@ -142,19 +142,20 @@ class Front:
         """
         checks.probability("confidence", confidence)
         wanted = self._vector("limits", limits)
-        within = self._signed(self.draws.swapaxes(1, 2)) <= self._signed(wanted)  # (n, s, k)
-        chance = (within | np.isnan(wanted)).all(-1).mean(-1)
+        excess = self._signed(self.draws.swapaxes(1, 2)) - self._signed(wanted)  # (n, s, k)
+        chance = ((excess <= 0.0) | np.isnan(wanted)).all(-1).mean(-1)
         kept = np.flatnonzero(chance >= confidence)
         if not len(kept):
-            warn(
-                f"no measured configuration keeps {self._limits_text(limits)} with a probability "
-                f"of {confidence:g}: the one chosen has {chance.max():.2g}.",
-            )
             deviations = self.draws.std(-1).mean(0).clip(TINY)  # units, of all candidates
-            excess = (self._losses - self._signed(wanted)) / deviations  # NaN without a limit
+            expected = np.nanmax(excess / deviations, -1).clip(0.0).mean(-1)
             dominated = np.ones(len(chance), dtype=bool)
             dominated[self._members] = False
-            return self.candidates[np.lexsort((np.nanmax(excess, -1), dominated, -chance))[0]]
+            nearest = np.lexsort((dominated, expected))[0]
+            warn(
+                f"no measured configuration keeps {self._limits_text(limits)} with a probability "
+                f"of {confidence:g}: the one chosen has {chance[nearest]:.2g}.",
+            )
+            return self.candidates[nearest]
         free = np.flatnonzero(np.isnan(wanted))
         return self._compromise(kept, free if len(free) else range(len(wanted)))
 

@@ -19,7 +19,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 from surefoot._internal import checks
 from surefoot._internal.lock import Lock
 from surefoot._internal.user_warnings import warn
-from surefoot.integrations.optuna.attributes import ENVIRONMENT
+from surefoot.integrations.optuna.attributes import ENVIRONMENT, FAILURE, INTERRUPTED
 from surefoot.integrations.optuna.common_space import CommonSpace
 from surefoot.integrations.optuna.earlier_study import OlderStudy
 from surefoot.integrations.optuna.endings import (
@@ -548,10 +548,12 @@ class SurefootSampler(BaseSampler):
 
     @contextmanager
     def _failing(self, study: Study, trial: FrozenTrial) -> Iterator[None]:
-        """Context in which a trial that cannot be measured fails, instead of running for ever."""
+        """Context in which a trial that is refused ends, interrupted, for it measures nothing."""
         try:
             yield
-        except (InvalidInput, NotReady):
+        except (InvalidInput, NotReady) as error:
+            for name, value in ((INTERRUPTED, True), (FAILURE, f"refused: {error}")):
+                study._storage.set_trial_user_attr(trial._trial_id, name, value)
             if not is_in_objective():
                 study._storage.set_trial_state_values(trial._trial_id, TrialState.FAIL)
             raise

@@ -211,7 +211,7 @@ class Contents(Section):
     def _check_scheme(self) -> None:
         """Raise `InvalidKey` for what does not go together."""
         options, scheme = self._options, self.scheme
-        if scheme.given:
+        if self.environment is not None and self.environment.given:
             options["given"] = options.pop("environment")
         for first in conflicts_of(options):
             others = [one.option for one in conflicts_of(options) if one.other == first.other]

@@ -342,7 +342,8 @@ def _of_one_line(
     found: dict[str, Keyed] = {}
     for one in reversed([one for one in there if one.number is not None]):
         begin = text.rfind("\n", 0, one.start) + 1
-        found[_name_at(text[begin : one.start])] = one
+        line = _name_at(text[begin : one.start])
+        found["" if line == name.text else line] = one  # a line that begins with it has no other
     if len(found) > 1:
         names = [f"`{line}`" if line else "no name" for line in found]
         pattern = f"/{re.escape(next(filter(None, found)))}.*{re.escape(name.text)}[=: ]*(\\S+)/"

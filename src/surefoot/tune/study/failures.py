@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import operator
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -78,7 +79,8 @@ class _Property:
 def shared_property(failed: Sequence[FrozenTrial], rounds: Sequence[FrozenTrial]) -> str:
     """A value or a range that all failed trials have and few others; empty if that may be chance.
 
-    By the hypergeometric distribution, for as many properties as are looked at.
+    By the hypergeometric distribution, for all that could have been shared: one of the values of
+    each parameter, and each end of the ranges of numbers.
 
     Args:
         failed: The failed trials.
@@ -86,12 +88,18 @@ def shared_property(failed: Sequence[FrozenTrial], rounds: Sequence[FrozenTrial]
     """
     if len(failed) < FEWEST or len(failed) == len(rounds):
         return ""
-    properties = list(_properties([trial.params for trial in failed]))
-    best, least = "", ALARM / max(len(properties), 1)
-    for one in properties:
+    columns: dict[str, list[Any]] = {}
+    for trial in rounds:
+        for name, value in trial.params.items():
+            columns.setdefault(name, []).append(value)
+    looked_at = sum(3 if all(map(_is_number, column)) else 1 for column in columns.values())
+    best, least = "", ALARM / max(looked_at, 1)
+    for one in _properties([trial.params for trial in failed]):
         having = sum(one.holds(trial.params) for trial in rounds)
-        # The probability that as many trials, drawn at random, all have it.
-        chance = math.comb(having, len(failed)) / math.comb(len(rounds), len(failed))
+        counts = [*Counter(columns[one.name]).values()] if one.relation == "=" else [having]
+        # The probability that as many trials, drawn at random, share this or what is as rare.
+        rare = sum(math.comb(count, len(failed)) for count in counts if count <= having)
+        chance = rare / math.comb(len(rounds), len(failed))
         if chance < least:
             others = having - len(failed)
             best, least = f"All {len(failed)} have {one}, as {_measured(others)}.", chance
@@ -111,9 +119,13 @@ def _properties(failed: Sequence[dict[str, Any]]) -> Iterator[_Property]:
         values = [params[name] for params in failed]
         if all(value == values[0] for value in values):
             yield _Property(name, values[0])
-        elif all(isinstance(one, int | float) and not isinstance(one, bool) for one in values):
+        elif all(map(_is_number, values)):
             yield _Property(name, min(values), ">=")
             yield _Property(name, max(values), "<=")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _text(value: Any) -> str:

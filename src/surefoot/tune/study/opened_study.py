@@ -33,6 +33,7 @@ from surefoot.tune.study.state import StudyState
 from surefoot.tune.study.storage_faults import overcome
 from surefoot.tune.study.stored_file import is_storage, locate, study_in
 from surefoot.tune.study.study_lock import study_lock
+from surefoot.tune.study.trial_attributes import trial_start
 from surefoot.types import InvalidInput
 
 if TYPE_CHECKING:
@@ -175,10 +176,13 @@ def open_study(path: Path | str) -> OpenedStudy:
     with location.errors("reading"):
         if not location.has_study(storage):
             raise _no_study(location)
-        sampler = default_sampler(study_file)
+        older = _older_study(study_file)
+        sampler = _default_sampler(study_file, older)
         with location.readable("the study"):
             study = optuna.load_study(study_name=name, storage=storage, sampler=sampler)
-        check_compatible(study_file, study, location.trials(study), location.label)
+        trials = location.trials(study)
+        _check_others(study_file, older, trials)
+        check_compatible(study_file, study, trials, location.label)
     return OpenedStudy(location, storage, study, sampler)
 
 
@@ -270,6 +274,7 @@ def _create_study(
                 )
             )
         trials = location.trials(study)
+        _check_others(study_file, older, trials)
         note = check_compatible(study_file, study, trials, location.label)
         if study.user_attrs.get(DEFINITION) != (defined := continued(study_file, study, trials)):
             study.set_user_attr(DEFINITION, defined)
@@ -354,6 +359,24 @@ def _robust(study_file: StudyFile, problem: Problem, **options: Any) -> Method:
     from surefoot.algorithms import robust
 
     return robust(problem, **{**options, "initial": initial_size(study_file)})
+
+
+def _check_others(
+    study_file: StudyFile, older: OlderStudy | None, trials: Sequence[FrozenTrial]
+) -> None:
+    """Refuse an older study with measurements that are in the study itself."""
+    if older is not None and not _moments(older.trials).isdisjoint(_moments(trials)):
+        raise study_file.error(
+            "prior.from",
+            "has measurements of this very study, which would count twice; expected those of a "
+            "related system, since `surefoot import` is for those of the same one",
+        )
+
+
+def _moments(trials: Sequence[FrozenTrial]) -> set[tuple[Any, ...]]:
+    """When measurements began and what they were, by which copies of them are known."""
+    known = ((trial_start(one), one.values) for one in trials)
+    return {(start, *values) for start, values in known if start is not None and values}
 
 
 def _older_study(study_file: StudyFile) -> OlderStudy | None:

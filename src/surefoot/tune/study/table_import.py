@@ -233,7 +233,7 @@ class _Table:
                     f"{path}: unknown column {shown(name)}{_of_export(name)}, expected the "
                     f"parameters ({', '.join(study_file.parameters)}), "
                     f"{', '.join([VALUE, *reported(study_file)])}, {STATE}, {FAILED}, "
-                    f"{DURATION}, {ERROR}, {WHO} and {WHEN}"
+                    f"{DURATION}, {ERROR}, {WHO} and {WHEN}, and {UNIT}COLUMN for the unit of one"
                 )
         self.skipped = 0
         self.sizes: dict[int, float] = {}  # what numbers are multiplied by, by column

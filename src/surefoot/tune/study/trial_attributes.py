@@ -135,9 +135,9 @@ def trial_start(trial: FrozenTrial) -> datetime | None:
 
 
 def trial_seconds(trial: FrozenTrial) -> float | None:
-    """Duration of the measurement, or of the trial if surefoot did not measure it."""
-    recorded = _number(trial.user_attrs.get(SECONDS))
-    if recorded is not None or is_interrupted(trial) or trial.duration is None:
+    """Duration of the measurement, or of the trial if surefoot did not measure or import it."""
+    recorded, unknown = _number(trial.user_attrs.get(SECONDS)), IMPORTED in trial.user_attrs
+    if recorded is not None or unknown or is_interrupted(trial) or trial.duration is None:
         return recorded
     return trial.duration.total_seconds()
 
