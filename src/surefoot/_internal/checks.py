@@ -340,9 +340,7 @@ def _no_number(value: Any) -> str:
         return "" if value.dtype.kind in "iuf" else str(value.dtype)
     if isinstance(value, _NO_NUMBERS):
         return type(value).__name__
-    if not isinstance(value, list | tuple):
-        return ""
-    if {*map(type, value)} <= {float, int}:
+    if not isinstance(value, list | tuple) or {*map(type, value)} <= {float, int}:
         return ""
     return next((found for entry in value if (found := _no_number(entry))), "")
 

@@ -162,9 +162,11 @@ class NystromEmbedding:
         if not isinstance(other, NystromEmbedding) or other.kernel is not self.kernel:
             return 0
         base, most = self.base, min(self.dimension, other.dimension)
-        if base != other.base or not torch.equal(self.dictionary[:base], other.dictionary[:base]):
-            return 0
-        if not torch.equal(self.inverse_root[:base, :base], other.inverse_root[:base, :base]):
+        if (
+            base != other.base
+            or not torch.equal(self.dictionary[:base], other.dictionary[:base])
+            or not torch.equal(self.inverse_root[:base, :base], other.inverse_root[:base, :base])
+        ):
             return 0
         same = (self.dictionary[base:most] == other.dictionary[base:most]).all(-1)
         return base + int(same.long().cumprod(0).sum())

@@ -43,9 +43,7 @@ def to_recipe(kernel: Kernel) -> tuple[Any, ...] | None:
         return family.name, kernel.raw_lengthscale
     if type(kernel) is LinearKernel and float(kernel.variance) == 1.0:
         return ("linear",)
-    if type(kernel) is PrecomputedKernel:
-        return "precomputed", kernel.gram
-    return None
+    return ("precomputed", kernel.gram) if type(kernel) is PrecomputedKernel else None
 
 
 def from_recipe(recipe: tuple[Any, ...]) -> Kernel:

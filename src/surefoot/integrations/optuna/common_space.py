@@ -242,9 +242,8 @@ def _union(one: BaseDistribution, other: BaseDistribution) -> BaseDistribution |
     """The distribution that includes both; None if they are of different kinds."""
     if one == other:
         return one
-    if type(one) is not type(other) or not isinstance(one, FloatDistribution | IntDistribution):
-        return None
-    if one.log != other.log:
+    is_number = isinstance(one, FloatDistribution | IntDistribution)
+    if type(one) is not type(other) or not is_number or one.log != other.log:
         return None
     low, high = min(one.low, other.low), max(one.high, other.high)
     step = _common_step(one, other)

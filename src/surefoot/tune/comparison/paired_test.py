@@ -172,9 +172,7 @@ def median_interval(values: Floats, confidence: float = CONFIDENT) -> tuple[floa
     """
     ordered, number = np.sort(values), len(values)
     most = sum(sign_test(number - n, n, confidence) > 0 for n in range(number // 2 + 1))
-    if not most:
-        return -np.inf, np.inf
-    return float(ordered[most - 1]), float(ordered[-most])
+    return (float(ordered[most - 1]), float(ordered[-most])) if most else (-np.inf, np.inf)
 
 
 def medians_text(

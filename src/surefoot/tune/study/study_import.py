@@ -162,9 +162,8 @@ class _Takeover:
         params = space.restricted(params)
         distributions = {name: self.study_file.distributions[name] for name in params}
         known = space.parameters
-        if not all(known[name].contains(value) for name, value in params.items()):
-            return None
-        if space.violated_by(params):
+        is_within = all(known[name].contains(value) for name, value in params.items())
+        if not is_within or space.violated_by(params):
             return None
         attributes: dict[str, Any] = {
             key: value
