@@ -22,7 +22,7 @@ from surefoot.hyperparameters.ascent import Ascent, distinct, with_bound
 from surefoot.hyperparameters.earlier import NO_TREND, NOTHING_EARLIER, Earlier, NoTrend, Trend
 from surefoot.hyperparameters.evidence import LENGTHSCALE_PRIORS, Evidence, Hyperparameters
 from surefoot.hyperparameters.fitted import Fitted, LocalOptimum
-from surefoot.hyperparameters.laplace import MOST_DIRECTIONS, SAMPLES, PosteriorMode
+from surefoot.hyperparameters.laplace import MOST_DIRECTIONS, SAMPLES, PosteriorMode, Sample
 from surefoot.hyperparameters.later_rewards import (
     completed_weights,
     weights_together,
@@ -422,7 +422,10 @@ class HyperparameterFit:
         )
 
     def contrasts(self, fitted: Fitted, data: TrainingData) -> dict[str, Contrast]:
-        """The effects of conditions on the rewards, for the most likely hyperparameters.
+        """The effects of conditions on the rewards.
+
+        Their means are for the most likely hyperparameters; what is not known of these is part of
+        their deviations, with up to 1,000 rewards.
 
         Args:
             fitted: What `fit` gave for these observations, or for the first of them.
@@ -434,14 +437,15 @@ class HyperparameterFit:
         if fitted.effects.is_none:
             return {}
         mode = self._mode(fitted, without(fitted.trend, data))
-        inverse, solved = mode.evidence.solved(mode.model, mode.weights)
+        means = _contrasts(mode, Sample(mode.model, mode.weights), data)
+        few = len(data.rewards) <= MOST_TOGETHER
+        samples = [_contrasts(mode, one, data) for one in mode.samples] if few else [means]
+        inflation = mode.inflation if few else 1.0
         found = {}
-        for effect, logs in by_effect(mode.evidence.effects, mode.model.effects):
-            across, prior = effect.contrast(logs, data.workers, data.times)
-            deviation = (prior - ((across @ inverse) * across).sum(-1)).clamp_min(0.0).sqrt()
-            found[effect.name] = Contrast(
-                fitted.scale * (across @ solved), fitted.scale * deviation
-            )
+        for name, (mean, _) in means.items():
+            squares = [(one[name][0] - mean).square() + one[name][1] for one in samples]
+            deviation = (inflation * torch.stack(squares).mean(0)).sqrt()
+            found[name] = Contrast(fitted.scale * mean, fitted.scale * deviation)
         return found
 
     def _mode(self, fitted: Fitted, data: TrainingData) -> PosteriorMode:
@@ -508,6 +512,19 @@ def _estimated(mode: PosteriorMode) -> EstimatedEffects:
         return NO_EFFECTS
     _, solved = mode.evidence.solved(mode.model, mode.weights)
     return EstimatedEffects(effects, mode.model.effects, solved)
+
+
+def _contrasts(
+    mode: PosteriorMode, at: Sample, data: TrainingData
+) -> dict[str, tuple[Tensor, Tensor]]:
+    """Mean and variance (t,) of each effect of conditions, under some hyperparameters."""
+    inverse, solved = mode.evidence.solved(at.model, at.weights)
+    found = {}
+    for effect, logs in by_effect(mode.evidence.effects, at.model.effects):
+        across, prior = effect.contrast(logs, data.workers, data.times)
+        variance = (prior - ((across @ inverse) * across).sum(-1)).clamp_min(0.0)
+        found[effect.name] = across @ solved, variance
+    return found
 
 
 def _around(chosen: Tensor, points: Tensor) -> Tensor:

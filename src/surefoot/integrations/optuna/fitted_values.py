@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 from surefoot._internal import checks
-from surefoot._internal.numbers import OF_95
 from surefoot._internal.process_settings import with_own_settings
 from surefoot.beliefs import Belief
 from surefoot.beliefs.estimands import Ends, of_measured_sign
@@ -180,10 +179,10 @@ class FittedValues:
 
     def _under(self, point: Tensor, contrast: Contrast, chosen: list[int]) -> Arrays:
         """Prediction of a configuration with an effect of conditions, and 95 % intervals of it."""
-        belief = self.belief
+        belief, band = self.belief, self.belief.predictions.belief.band
         with torch.no_grad():
-            level = belief.predictions.belief.band.predictive.mean(point).cpu()
-        mean, margin = level + contrast.mean[chosen], OF_95 * contrast.deviation[chosen]
+            level = band.predictive.mean(point).cpu()
+        mean, margin = level + contrast.mean[chosen], band.width * contrast.deviation[chosen]
         ends = (mean, mean - self._sign * margin, mean + self._sign * margin)
         estimand, scales = belief.reported.estimand, belief.predictions.scales
         middle, low, high = (estimand.values(end, scales) for end in ends)

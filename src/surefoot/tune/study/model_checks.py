@@ -95,7 +95,13 @@ def _equal_values(state: StudyState) -> str:
 
 
 def _repeats(state: StudyState) -> str:
-    """The configuration whose repeats are farthest from its prediction, if they contradict it."""
+    """The configuration whose repeats contradict its prediction most, if they do.
+
+    The median of k values with tails of Student's t has those of (k + 1) / 2 times as many degrees
+    of freedom.
+    """
+    from scipy import special
+
     study_file, model, trials = state.study_file, state.belief, state.measured
     repeated = _repeated(trials, FEWEST)
     fitted = model.fitted
@@ -105,13 +111,15 @@ def _repeats(state: StudyState) -> str:
     mean, lower, upper = model.of_estimand("location").predict(settings)
     medians = np.array([np.median(fitted.adjusted[group]) for group in repeated])
     scaled = [fitted.on_model_scale(one) for one in (medians, mean, lower, upper)]
-    errors = fitted.noise_scale * _MEDIAN / np.sqrt([len(group) for group in repeated])
+    counts = np.array([len(group) for group in repeated])
+    errors = fitted.noise_scale * _MEDIAN / np.sqrt(counts)
     deviations = np.hypot(errors, (scaled[3] - scaled[2]) / 4.0)
     z = np.abs(scaled[0] - scaled[1]) / np.maximum(deviations, TINY)
-    worst = int(np.argmax(z))
-    if math.erfc(z[worst] / math.sqrt(2.0)) * len(repeated) > ALARM:
+    tails = special.stdtr(0.5 * model.belief.outcome.fitted.dof * (counts + 1), -z)
+    worst = int(np.argmin(tails))
+    if 2.0 * tails[worst] * len(repeated) > ALARM:
         return ""
-    params, number = settings[worst], len(repeated[worst])
+    params, number = settings[worst], counts[worst]
     name = f"configuration of trial {trials[repeated[worst][0]].number}"
     best = state.recommendation.params
     for known, what in ((best, "recommended"), (study_file.defaults, "default")):
