@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from surefoot.integrations.optuna.annotation import annotated
     from surefoot.integrations.optuna.environment import StudyEnvironment
     from surefoot.integrations.optuna.front import Front, ParetoPoint
+    from surefoot.integrations.optuna.fitted_values import FittedValues
     from surefoot.integrations.optuna.multi_objective import MultiObjectiveBelief, belief
     from surefoot.integrations.optuna.predictions import (
         OverEnvironment,
@@ -41,6 +42,7 @@ __all__ = [
     "STANDARD_ERRORS",
     "TIME",
     "WORKER",
+    "FittedValues",
     "Front",
     "MultiObjectiveBelief",
     "OverEnvironment",
@@ -56,6 +58,7 @@ __all__ = [
     "distributions",
 ]
 _HOMES = {
+    "FittedValues": "fitted_values",
     "Front": "front",
     "MultiObjectiveBelief": "multi_objective",
     "OverEnvironment": "predictions",
