@@ -21,8 +21,8 @@ with extra("optuna"):
 if TYPE_CHECKING:
     from surefoot.integrations.optuna.annotation import annotated
     from surefoot.integrations.optuna.environment import StudyEnvironment
-    from surefoot.integrations.optuna.front import Front, ParetoPoint
     from surefoot.integrations.optuna.fitted_values import FittedValues
+    from surefoot.integrations.optuna.front import Front, ParetoPoint
     from surefoot.integrations.optuna.multi_objective import MultiObjectiveBelief, belief
     from surefoot.integrations.optuna.predictions import (
         OverEnvironment,
