@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -126,7 +126,7 @@ class Belief:
     @property
     def weights(self) -> Tensor:
         """Weight in [0, 1] of each reward (t,) in the estimate, in order of arrival."""
-        return self.outcome.weights
+        return self.outcome.weights.clone()
 
     @cached_property
     def candidates(self) -> Candidates:
@@ -208,12 +208,7 @@ class Belief:
                 "the space has an environment, whose risks have no joint posterior: compare what "
                 "`predict` gives for each design."
             )
-        ends = self.predictions.compared(self._located([design, other]))
-        if not self.predictions.is_ratio:
-            return ends
-        value = self.predictions.at_designs(self._located([other]))[0][0]  # of which the ratio is
-        middle, lower, upper = (value * end.expm1() for end in ends)
-        return middle, lower, upper
+        return self.predictions.difference(self._located([design, other]))
 
     @with_own_settings
     def certificate(
@@ -366,20 +361,36 @@ class Predictions:
     def _interval(self, ends: Ends) -> Ends:
         return self.of.reported.estimand.interval(ends, self.scales, self.belief.band.width)
 
-    def compared(self, pair: Tensor) -> Ends:
-        """Difference between two designs (2, dx), of logarithms where `is_ratio`; its interval."""
+    def difference(self, pair: Tensor) -> Ends:
+        """Difference between the values at two designs (2, dx), and its interval."""
+        of, sign = self.of.reported.estimand, self._sign
+        return self._compared(
+            pair, (lambda f: sign * of.values(f, self.scales)) if self.is_ratio else None
+        )
+
+    def log_ratio(self, pair: Tensor) -> Ends:
+        """Logarithm of the ratio of the values at two designs (2, dx) where `is_ratio`."""
+        return self._compared(pair, None)
+
+    def _compared(self, pair: Tensor, values: Callable[[Tensor], Tensor] | None) -> Ends:
+        """Difference between two designs of values that increase, by default comparable ones."""
         outcome, band = self.of.outcome, self.belief.band
         with torch.no_grad():
             covariance = outcome.integrated.joint(pair).covariance
             # Each alone, so that a design does not differ from itself by rounding.
             mean = torch.cat([band.predictive.mean(one) for one in pair.split(1)])
-            if outcome.transform.is_affine:
+            if values is None and outcome.transform.is_affine:
                 ends = difference_of(mean, covariance, band.width)
             else:
-                ends = difference_of_transformed(mean, covariance, self.comparable, band.width)
-        sign = 1.0 if self.of.reported.units.is_increasing else -1.0
-        middle, lower, upper = torch.tensor([sign * end for end in ends], dtype=torch.float64)
+                ends = difference_of_transformed(
+                    mean, covariance, values or self.comparable, band.width
+                )
+        middle, lower, upper = torch.tensor([self._sign * end for end in ends], dtype=torch.float64)
         return middle, torch.minimum(lower, upper), torch.maximum(lower, upper)
+
+    @property
+    def _sign(self) -> float:
+        return 1.0 if self.of.reported.units.is_increasing else -1.0
 
     @property
     def is_ratio(self) -> bool:

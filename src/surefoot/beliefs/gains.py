@@ -52,8 +52,9 @@ def expected(belief: Belief, designs: Designs, over: Designs) -> Tensor:
 def largest(belief: Belief, over: Designs) -> Tensor:
     """Improvement of the best design on another one, in functions drawn.
 
-    The functions are drawn from the posterior integrated over the hyperparameters, at many
-    designs that fill the space and surround the given one.
+    The functions are drawn from the posterior integrated over the hyperparameters, at the likeliest
+    and the least known of many designs that fill the space and surround the given one, and of those
+    that were measured.
 
     Args:
         belief: The belief.
@@ -74,13 +75,17 @@ def largest(belief: Belief, over: Designs) -> Tensor:
     over = located_designs(belief.space, [over], "over")
     generator = torch.Generator().manual_seed(0)
     points = filling(belief.space.design, over.cpu(), generator).to(over.device)
+    points = torch.cat([points, belief.measured.to(points)])
     if not bool(belief.candidates.is_assured(over)):
         return torch.full((SAMPLES,), torch.inf, dtype=torch.float64)
     predictions = belief.predictions
     with torch.no_grad():
         mean, deviation = predictions.belief.band.predictive.mean_and_deviation(points)
-        best = (mean + 3.0 * deviation).topk(min(_DRAWN, len(points))).indices
-        points = torch.cat([over, points[best]])
+        every, upper = len(points), mean + 3.0 * deviation
+        best = torch.cat(
+            [upper.topk(min(_DRAWN, every)).indices, mean.topk(min(_DRAWN // 3, every)).indices]
+        )
+        points = torch.cat([over, points[best.unique()]])
         drawn = belief.outcome.integrated.draws(points, SAMPLES, generator)
         values = predictions.comparable(drawn)
         changes = values[1:] - values[:1]

@@ -158,13 +158,14 @@ def forget_closed_terminal() -> None:
             _lead_nowhere(descriptor)
 
 
-def forget_full_output(error: OSError) -> str:
+def forget_full_output(error: OSError, *others: int) -> str:
     """Let standard output lead nowhere if that is what could not be written; why, or empty.
 
     Args:
         error: The error of a write.
+        others: Numbers of further errors that are no more than that.
     """
-    if error.errno not in _FULL or error.filename is not None:
+    if error.errno not in (*_FULL, *others) or error.filename is not None:
         return ""
     _lead_nowhere(_OUTPUTS[0])
     return f"standard output cannot be written: {error.strerror}"
@@ -203,14 +204,14 @@ class StandardOutput:
         return cast(TextIO, getattr(sys.stdout, "rich_proxied_file", sys.stdout))
 
     def _tried(self, call: Callable[..., object], *given: str) -> None:
-        """Raise an error of writing unless the terminal is closed or a disk full: a run goes on.
+        """Raise an error of writing unless the terminal or pipe is closed or a disk full.
 
         What is buffered is written nowhere.
         """
         try:
             call(*given)
         except OSError as error:
-            if full := forget_full_output(error):
+            if full := forget_full_output(error, errno.EPIPE):
                 with contextlib.suppress(OSError):
                     print(f"{full}; the run goes on without it", file=sys.stderr)
             elif error.errno == errno.EIO:

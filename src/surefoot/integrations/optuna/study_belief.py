@@ -277,8 +277,7 @@ class StudyBelief:
             A bound of its mean or risk, and of how far it is from the best, in words.
 
         Raises:
-            InvalidInput: If nothing was assumed or can be proved, or the configuration is not in
-                the search space.
+            InvalidInput: If nothing is proved, or the configuration is not in the search space.
         """
         if self._branches:
             raise InvalidInput("there is no certificate: the search space is conditional.")
@@ -405,9 +404,10 @@ class StudyBelief:
             InvalidInput: If a configuration is not in the search space, or the study has an
                 environment.
         """
-        ends = self.belief.difference(*self.points([params, other]))
-        level = float(self.predict([other])[0][0])
-        middle, lower, upper = map(float, self.fitted.possible(ends, -level))
+        ends: Any = self.belief.difference(*self.points([params, other]))
+        if not self.belief.predictions.is_ratio:  # else the signs are right by themselves
+            ends = self.fitted.possible(ends, -float(self.predict([other])[0][0]))
+        middle, lower, upper = map(float, ends)
         return middle, lower, upper
 
     @with_own_settings

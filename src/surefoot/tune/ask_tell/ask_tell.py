@@ -229,7 +229,9 @@ class AskTell:
             finished=state.finished,
             failed=state.failed,
             measured=sum(
-                one.state == TrialState.RUNNING and trial_owner.is_owned(one)
+                one.state == TrialState.RUNNING
+                and (owner := trial_owner.owner_of(one)) is not None
+                and not trial_owner.is_lost(owner)
                 for one in state.trials
             ),
             asked=tuple(Asked.of(one) for one in state.trials if is_asked(one)),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import os
+import re
 import shlex
 import tomllib
 from collections.abc import Mapping
@@ -10,6 +12,7 @@ from copy import copy
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from optuna.distributions import BaseDistribution
 from pydantic import ValidationError
@@ -22,11 +25,28 @@ from surefoot.tune.definition.schema import (
     ConstraintSection,
     ObjectivesSection,
     RepeatsSection,
+    StudySection,
 )
 from surefoot.tune.estimate_text import Units
 from surefoot.tune.measuring.quantity import UNSURE, VALUE
 from surefoot.tune.plain_text import secrets_of, without_any_password, without_passwords
 from surefoot.types import InvalidInput
+
+STORED = re.compile(r"(sqlite|sqlite\+pysqlite|journal):///([^?]+)", re.DOTALL)
+"""URL of a storage in a file."""
+
+
+def _folder(path: Path, study: StudySection) -> Path:
+    """Folder of a study: of its study file, or of the file that it links to if the study is there.
+
+    All of a study has one folder: its storage, its fits, and where its commands run.
+    """
+    of_file = STORED.fullmatch(study.storage or "")
+    name = f"{study.name}.db" if study.storage is None else unquote(of_file[2]) if of_file else ""
+    here, there = path.parent, path.resolve().parent
+    # Unlike `Path.exists`, it is false of a name that no file can have.
+    is_there = os.path.exists(there / name) and not os.path.exists(here / name)
+    return there if name and is_there else here
 
 
 class StudyFileError(InvalidInput):
@@ -72,7 +92,7 @@ class StudyFile:
     def __init__(self, path: Path, contents: Contents) -> None:
         self.path = path
         self.contents = contents
-        self.folder = path.parent
+        self.folder = _folder(path, contents.study)
         self.study = contents.study
         self.objective = contents.objective
         self.scheme = contents.scheme

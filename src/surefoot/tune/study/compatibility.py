@@ -81,8 +81,8 @@ def check_compatible(
 ) -> str:
     """Check that a stored study has this study file's definition; nothing is written.
 
-    A changed objective is allowed, since a command that fails must be correctable, and so is a
-    wider range of a number, in which all earlier trials are.
+    A changed objective is allowed, since a command that fails must be correctable, and so is
+    another range of a number, in which all earlier trials are.
 
     Args:
         study_file: The study file.
@@ -117,7 +117,8 @@ def check_compatible(
             old, new = before.get(key), after.get(key)
             if old == new:
                 continue
-            if _is_widened(old, new):
+            values = [one.params[key] for one in trials if key in one.params]
+            if _is_changed_range(old, new, values if table == "parameters" else None):
                 notes.append(f"the range of {key}")
             else:
                 different.append((f"{table}.{key}", _show(new, missing), _show(old, missing)))
@@ -187,8 +188,14 @@ def _key_of_unit(study_file: StudyFile, name: str) -> str:
     return f"{'objectives' if name in objectives else 'constraints'}.{name}.unit"
 
 
-def _is_widened(before: object, after: object) -> bool:
-    """Whether a number's range contains its earlier one, on the same grid, with all else equal."""
+def _is_changed_range(before: object, after: object, values: Sequence[Any] | None) -> bool:
+    """Whether a number's range is another one that its values are in, on the same grid.
+
+    Args:
+        before: Its definition.
+        after: That of now, with all else equal.
+        values: The values that it had; None where all of the earlier range counts.
+    """
     if not isinstance(before, dict) or not isinstance(after, dict):
         return False
     ends = ("low", "high")
@@ -198,7 +205,8 @@ def _is_widened(before: object, after: object) -> bool:
         key: after[key] for key in after if key not in ends
     }:
         return False
-    wider = after["low"] <= before["low"] and before["high"] <= after["high"]
+    known = [before["low"], before["high"]] if values is None else values
+    wider = all(after["low"] <= one <= after["high"] for one in known)
     step = before.get("step")
     return wider and (not step or is_on_grid(before["low"], after["low"], step))
 

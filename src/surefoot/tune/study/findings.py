@@ -31,7 +31,7 @@ from surefoot.tune.study.trial_attributes import IMPORTED
 from surefoot.types import InvalidInput, NotReady
 
 if TYPE_CHECKING:
-    from surefoot.integrations.optuna import PredictedConstraint, StudyRecommendation
+    from surefoot.integrations.optuna import PredictedConstraint, StudyBelief, StudyRecommendation
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,22 @@ class AgainstDefaults:
             return f"a difference of {self.change:+.4g} ({ends[0]:+.4g} to {ends[1]:+.4g})"
         change, *shares = (100.0 * one / abs(self.value) for one in (self.change, *sorted(ends)))
         return f"{change:+z.0f} % ({shares[0]:+z.0f} to {shares[1]:+z.0f} %)"
+
+
+def _change(
+    model: StudyBelief, params: Mapping[str, Any], other: Mapping[str, Any]
+) -> tuple[float, float, float]:
+    """The difference of two configurations and its interval, of logarithms that of their ratio.
+
+    As a share of the other one's predicted value it is then the change that the ratio says.
+    """
+    predictions = model.belief.predictions
+    if not predictions.is_ratio:
+        return model.difference(params, other)
+    level = float(model.predict([other])[0][0])
+    ends = predictions.log_ratio(model.points([params, other]))
+    middle, lower, upper = (level * math.expm1(float(end)) for end in ends)
+    return middle, lower, upper
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +168,7 @@ class Findings:
         return AgainstDefaults(
             defaults,
             float(belief.predict([defaults])[0][0]),
-            *belief.difference(best.params, defaults),
+            *_change(belief, best.params, defaults),
             doubtful,
             study_file.units.reported,
         )

@@ -249,7 +249,7 @@ def _skewness(units: Units, model: StudyBelief, best: StudyRecommendation) -> st
     if model.estimand != "location":
         return ""
     (mean,) = model.of_estimand("mean").assess([best.params])
-    if mean.lower <= best.value <= mean.upper:
+    if not (best.value < mean.lower or best.value > mean.upper):  # also where it is not known
         return ""
     predicted = units.of_value(estimate_text(mean.value, mean.lower, mean.upper))
     return (

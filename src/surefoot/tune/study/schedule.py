@@ -158,14 +158,17 @@ def enter_stage(state: StudyState, rounds: int) -> ConfirmStage:
     """The stage that ends at so many rounds; its candidates are recorded when it begins."""
     stored = state.attributes.get(CONFIRM)
     if not isinstance(stored, dict) or stored.get("rounds") != rounds:
-        stored = {"rounds": rounds, "candidates": _candidates(state)}
+        left = rounds - sum(map(is_round, state.trials))
+        stored = {"rounds": rounds, "candidates": _candidates(state, left)}
         state.with_attribute(CONFIRM, stored)
     trials = [one for one in state.trials if not is_interrupted(one)]
     return ConfirmStage.of(state.study_file, stored, trials)
 
 
-def _candidates(state: StudyState) -> list[dict[str, Any]]:
+def _candidates(state: StudyState, runs: int) -> list[dict[str, Any]]:
     """The recommendation, those with the largest expected improvement on it, and the defaults.
+
+    They are no more than there are runs, so that each is measured.
 
     A configuration that is already known to be worse, is unstable or has failed in a third of its
     runs is no candidate.
@@ -191,7 +194,8 @@ def _candidates(state: StudyState) -> list[dict[str, Any]]:
     order = [int(index) for index in np.argsort(-gains, kind="stable")]
     # With repeats, as many again in reserve, for those that turn out to be unstable.
     reserves = study_file.confirm.candidates if study_file.repeats.most > 1 else 0
-    wanted = study_file.confirm.candidates - 1 + reserves
+    wanted = min(study_file.confirm.candidates, runs - (study_file.defaults is not None)) - 1
+    wanted = max(wanted, 0) + reserves
     challengers = [measured[index] for index in order if gains[index] > 0.0]
     chosen += itertools.islice(
         (params for params in challengers if not is_worse(model, params, chosen[0])), wanted

@@ -10,7 +10,6 @@ import glob
 import io
 import json
 import os
-import re
 import secrets
 import sqlite3
 from abc import abstractmethod
@@ -27,7 +26,7 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial
 
 from surefoot.tune import system
-from surefoot.tune.definition.study_file import StudyFile
+from surefoot.tune.definition.study_file import STORED, StudyFile
 from surefoot.tune.plain_text import LONGEST_INPUT, shown
 from surefoot.tune.study.location import UNREADABLE, Location, Lock, NoStudy, failures
 from surefoot.tune.study.optuna_schema import TABLES, is_current, rows, unchecked
@@ -253,7 +252,6 @@ class JournalLock:
             os.ftruncate(self._descriptor, end)
 
 
-_FILE = re.compile(r"(sqlite|sqlite\+pysqlite|journal):///([^?]+)", re.DOTALL)
 _JOURNAL = b'{"op_code"'
 
 
@@ -265,11 +263,11 @@ def locate(study_file: StudyFile) -> Location:
     """
     given = study_file.study.storage
     if given is None:
-        return SQLiteFile(study_file, _beside(study_file, f"{study_file.study.name}.db"))
-    if (of_file := _FILE.fullmatch(given)) is not None:
+        return SQLiteFile(study_file, study_file.folder / f"{study_file.study.name}.db")
+    if (of_file := STORED.fullmatch(given)) is not None:
         scheme, name = of_file.groups()
         kind = JournalFile if scheme == "journal" else SQLiteFile
-        return kind(study_file, _beside(study_file, unquote(name)))
+        return kind(study_file, study_file.folder / unquote(name))
     # It imports SQLAlchemy, which takes half of the time in which a command starts.
     from surefoot.tune.study.server import server_of
 
@@ -284,16 +282,6 @@ def stored_in(study_file: StudyFile, file: Path) -> StoredFile:
 def is_storage(path: Path) -> bool:
     """Whether a file is an SQLite database or a journal of Optuna, rather than a table."""
     return begins(path, SQLITE, _JOURNAL)
-
-
-def _beside(study_file: StudyFile, name: str) -> Path:
-    """A file by its path from the study file; from the file that it links to if only that exists.
-
-    So a study is found through a symbolic link to its study file.
-    """
-    here, there = (path.parent / name for path in (study_file.path, study_file.path.resolve()))
-    # Unlike `Path.exists`, it is false of a name that no file can have.
-    return there if os.path.exists(there) and not os.path.exists(here) else here
 
 
 def study_in(study_file: StudyFile, file: Path) -> tuple[optuna.Study, list[FrozenTrial]]:

@@ -89,6 +89,11 @@ def is_elsewhere(process: dict[str, Any]) -> bool:
     return process.get("host") != socket.gethostname() or process.get("boot") != _boot()
 
 
+def is_lost(process: dict[str, Any]) -> bool:
+    """Whether the process was of this machine and is gone."""
+    return not is_elsewhere(process) and is_gone(process)
+
+
 @cache
 def _boot() -> list[str]:
     return system.boot()

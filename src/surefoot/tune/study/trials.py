@@ -202,7 +202,8 @@ class StudyTrials:
         """
         if isinstance(result, Failure):
             return result
-        return self.opened.attempt("reading units", partial(self._in_study_units, result))
+        doing = f"reading the units of a measurement ({result.value})"
+        return self.opened.attempt(doing, partial(self._in_study_units, result))
 
     def _in_study_units(self, result: Measurement) -> Measurement | Failure:
         known, further = study_units(self.opened.study.user_attrs), self.study_file.scheme.further
@@ -408,13 +409,12 @@ class StudyTrials:
             owner = trial_owner.owner_of(trial)
             if owner is None or trial.state != TrialState.RUNNING:
                 continue
-            if trial_owner.is_elsewhere(owner):
-                if self._silent.is_silent(trial):
-                    lost.append(trial.number)
-                    self.interrupt(trial, "nothing was heard of the machine that ran it")
-            elif trial_owner.is_gone(owner):
+            if trial_owner.is_lost(owner):
                 lost.append(trial.number)
                 self.interrupt(trial, "the process that ran it is gone")
+            elif trial_owner.is_elsewhere(owner) and self._silent.is_silent(trial):
+                lost.append(trial.number)
+                self.interrupt(trial, "nothing was heard of the machine that ran it")
         return lost
 
     def _interrupt_own(self, why: str) -> None:
