@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -161,6 +162,8 @@ class Problem:
 
     def __post_init__(self) -> None:
         checks.outcomes(self.outcomes)
+        for name in ("outcomes", "guess"):  # which their owner may change
+            object.__setattr__(self, name, copy(getattr(self, name)))
         checks.choice("estimand", self.estimand, *ESTIMANDS)
         if self.assume is not None:
             checks.instance("assume", self.assume, Assumptions)

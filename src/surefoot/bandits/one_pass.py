@@ -88,8 +88,7 @@ class AdaptivelyTruncated:
         if not len(self._rewards):
             return theta
         root, _ = dpotrf(geometry.gram, lower=1)
-        directions = dtrsm(1.0, root, self._features.T, lower=1)  # (m, k)
-        terms = directions * self._rewards
+        terms = dtrsm(1.0, root, self._features.T, lower=1) * self._rewards  # (m, k)
         cut = np.abs(terms) > self.threshold
         back, _ = dtrtrs(root, np.add.reduce(terms * cut, 1), lower=1, trans=1)
         if geometry.number >= self._due:

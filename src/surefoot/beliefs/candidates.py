@@ -237,10 +237,13 @@ class Candidates:
         """The risk (n,) of a function of model inputs, (n, d) -> (n,), at designs x (n, dx)."""
         if not self.space.has_environment:
             return function(x)
-        risks = []
-        for part in self._chunks(x):
-            values = function(self.space.inputs(part, self.z)).reshape(len(part), -1)
-            risks.append(self.belief.risk(values, self.weights_at(part)))
+        risks = [
+            self.belief.risk(
+                function(self.space.inputs(part, self.z)).reshape(len(part), -1),
+                self.weights_at(part),
+            )
+            for part in self._chunks(x)
+        ]
         return risks[0] if len(risks) == 1 else torch.cat(risks)
 
     def mean(self, x: Tensor) -> Tensor:

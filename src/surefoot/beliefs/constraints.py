@@ -227,8 +227,8 @@ class ConstraintBelief:
                 level = rewards[(rewards >= high) & (rewards <= end)]
                 far = (level - level.median()).abs().median() * _FAR_WITHIN
                 near = (rewards - level.median()).abs() <= far + ROUNDING * level.abs().max()
-                slope = self.margin.transform.log_slope(level.median()).exp()
-                sides = (high - low) * slope * (rewards >= high).to(rewards).std(correction=0)
+                steps = (high - low) * (rewards >= high).to(rewards)
+                sides = self.margin.transform.log_slope(level.median()).exp() * steps.std()
                 if (
                     float(level.median() - far) >= 0.0
                     and int(site[near].unique().numel()) > _FEW

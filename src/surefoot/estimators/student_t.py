@@ -191,8 +191,7 @@ class _Part(NamedTuple):
 def _part(values: WeightedValues, known: int, turn: int) -> _Part:
     """Sites whose turn it is and those beside the values that are not known, as far as they go."""
     number = len(values.sample.features)
-    parts = math.ceil(number / ROWS_AT_ONCE)
-    own = torch.tensor([turn % parts], device=values.site.device)
+    own = torch.tensor([turn % math.ceil(number / ROWS_AT_ONCE)], device=values.site.device)
     chosen = torch.cat([own, values.site[known:] // ROWS_AT_ONCE]).unique()
     sites = (
         chosen[:, None] * ROWS_AT_ONCE + torch.arange(ROWS_AT_ONCE, device=chosen.device)

@@ -166,8 +166,7 @@ class QuadratureFourier:
 
     def _check_size(self, sizes: Sequence[int]) -> None:
         """`InvalidInput` for groups of as many coordinates with too large a grid."""
-        copies = 1 if self.folded else 2  # of each function
-        number = copies * sum(self.nodes**size for size in sizes)
+        number = (1 if self.folded else 2) * sum(self.nodes**size for size in sizes)
         if number > MOST_FEATURES:
             shown = number if number < 10**18 else "more than 10^18"
             one = "" if self.folded else "2 * "

@@ -150,8 +150,8 @@ class Sketched:
     def update(self, pull: Pull) -> None:
         arm: int = pull.arm  # type: ignore[assignment]
         _count(self.pulls, arm, pull.times)
-        since = _count(self.since, arm, pull.times)  # a pull from before the last draw is not in it
-        self.explained += since * self.start.of(arm) / self.ridge
+        # A pull from before the last draw is not in it.
+        self.explained += _count(self.since, arm, pull.times) * self.start.of(arm) / self.ridge
         if pull.times > 0:
             self.last = arm
         if self.batched:

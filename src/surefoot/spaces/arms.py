@@ -78,8 +78,7 @@ class Arms:
                 checks.coordinates("points", checks.finite_values("points", part))
             coordinates = mapped
         elif has_coordinates:
-            matrix = checks.matrix("points", points)  # type: ignore[arg-type]
-            coordinates = checks.coordinates("points", matrix)
+            coordinates = checks.coordinates("points", checks.matrix("points", points))  # type: ignore[arg-type]
         else:
             number = checks.count("points", points)  # type: ignore[arg-type]
             coordinates = torch.arange(number, dtype=torch.float64).unsqueeze(-1)

@@ -287,11 +287,11 @@ def _support(distribution: Distribution, drawn: Tensor) -> tuple[Tensor, Tensor]
     support = distribution.support
     while isinstance(support, constraints.independent):
         support = support.base_constraint
-    ends = []
-    for name, none in (("lower_bound", -torch.inf), ("upper_bound", torch.inf)):
-        end = torch.as_tensor(getattr(support, name, none), dtype=torch.float64)
-        ends.append(end.expand_as(drawn[0]).clone())
-    return ends[0], ends[1]
+    lower, upper = (
+        torch.as_tensor(getattr(support, name, none), dtype=torch.float64)
+        for name, none in (("lower_bound", -torch.inf), ("upper_bound", torch.inf))
+    )
+    return lower.expand_as(drawn[0]).clone(), upper.expand_as(drawn[0]).clone()
 
 
 def _base(distribution: Distribution) -> Distribution:

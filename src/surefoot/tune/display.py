@@ -158,8 +158,8 @@ class Progress:
         if findings.recommended is None:
             return
         state, earlier = findings.state, self._trials.opened.recommended
-        compared = findings.measured % TESTED == 0  # which takes as long as a fit
-        doubts = contradictions(state, earlier, compared=compared)
+        # To compare the model with another one takes as long as a fit.
+        doubts = contradictions(state, earlier, compared=findings.measured % TESTED == 0)
         self.findings, earlier[findings.measured] = findings, state.recommendation
         end = Schedule(state, self._trials.rounds).end
         for text in findings.effects:

@@ -195,10 +195,8 @@ class RobustGP(Model, GP, FantasizeMixin):
                     weights=fitted.weights.to(device),
                 )
                 outcome = model.belief(seen, here, torch.Generator().manual_seed(0))
-                belief = Belief(
-                    model.space, Mean(), outcome, outcome.band, reported=Reported(Credible())
-                )
-                found.append(belief)
+                reported = Reported(Credible())
+                found.append(Belief(model.space, Mean(), outcome, outcome.band, reported=reported))
         return found
 
     @property
@@ -505,12 +503,12 @@ class RobustGP(Model, GP, FantasizeMixin):
     @cached_property
     def _noises(self) -> list[float]:
         """Noise variance of a measurement that is no outlier, of each standardised outcome."""
-        found = []
         columns = zip(self.fits, self._rewards.unbind(-1), self._sems.unbind(-1), strict=True)
-        for fitted, rewards, sems in columns:
-            known = fitted.units.chain.log_slope(rewards.double()).exp() * sems
-            found.append(fitted.noise + float(known.square().mean()))
-        return found
+        return [
+            fitted.noise
+            + float((fitted.units.chain.log_slope(y.double()).exp() * sems).square().mean())
+            for fitted, y, sems in columns
+        ]
 
     @cached_property
     def _laws(self) -> list[Law]:

@@ -156,10 +156,10 @@ class StudyEnvironment:
         Returns:
             Numbers by variable name.
         """
-        values: dict[str, Any] = {}
-        for name, value in zip(self.names, point.tolist(), strict=True):
-            values[name] = round(value) if name in self.integer else value
-        return values
+        return {
+            name: round(value) if name in self.integer else value
+            for name, value in zip(self.names, point.tolist(), strict=True)
+        }
 
     def draw(self, seed: int) -> Tensor:
         """Draw a random environment.

@@ -95,11 +95,12 @@ class Front:
     @property
     def _lines(self) -> dict[str, str]:
         """Rows of a table about each point, by its trials."""
-        lines = {}
-        for one in self:
-            shown = [f"{name} {text}" for name, text in one.rows.items() if isinstance(text, str)]
-            lines[f"trial {', '.join(map(str, one.trials))}"] = ", ".join(shown)
-        return lines
+        return {
+            f"trial {', '.join(map(str, one.trials))}": ", ".join(
+                f"{name} {text}" for name, text in one.rows.items() if isinstance(text, str)
+            )
+            for one in self
+        }
 
     @property
     def names(self) -> list[str]:
@@ -148,8 +149,7 @@ class Front:
         if not len(kept):
             deviations = self.draws.std(-1).mean(0).clip(TINY)  # units, of all candidates
             expected = np.nanmax(excess / deviations, -1).clip(0.0).mean(-1)
-            dominated = np.ones(len(chance), dtype=bool)
-            dominated[self._members] = False
+            dominated = ~np.isin(np.arange(len(chance)), self._members)
             nearest = np.lexsort((dominated, expected))[0]
             warn(
                 f"no measured configuration keeps {self._limits_text(limits)} with a probability "

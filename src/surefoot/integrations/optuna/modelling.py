@@ -71,15 +71,14 @@ def constants_of(branches: Sequence[Branch]) -> dict[str, Any]:
 
 def missing_parameters(trials: Sequence[FrozenTrial], space: Space) -> dict[str, int]:
     """How many of the trials have no value within the distribution, by name of the parameter."""
-    counts = {}
-    for name, distribution in distributions(space).items():
-        lacking = sum(
+    counts = {
+        name: sum(
             name in space.active(trial.params) and not _has(trial, name, distribution)
             for trial in trials
         )
-        if lacking:
-            counts[name] = lacking
-    return counts
+        for name, distribution in distributions(space).items()
+    }
+    return {name: count for name, count in counts.items() if count}
 
 
 def _branch(trials: list[FrozenTrial]) -> Branch:

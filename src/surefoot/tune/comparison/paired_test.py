@@ -300,8 +300,8 @@ def least_pairs(confidence: float) -> int:
         >>> least_pairs(0.95), least_pairs(0.99)
         (8, 11)
     """
-    falling = -np.arange(MOST_PAIRS, 0.0, -1.0)  # each has the lowest rank of all so far
-    return int(decision_times(falling[None], confidence)[0])
+    # Of values of which each has the lowest rank of all so far.
+    return int(decision_times(-np.arange(MOST_PAIRS, 0.0, -1.0)[None], confidence)[0])
 
 
 def pairs_to_decide(

@@ -39,8 +39,7 @@ _Choice = Annotated[str | bool | int | float | None, Field(description="one of t
 
 def texts_of(choice: Any) -> set[str]:
     """The texts that stand for a choice in a table or on a command line, such as True or true."""
-    written = str(choice).strip(" ").rstrip()  # a cell is read without what surrounds it
-    return {written, json.dumps(choice)}
+    return {str(choice).strip(" ").rstrip(), json.dumps(choice)}  # as a cell is read
 
 
 def value_of(text: str, parameter: SpaceParameter) -> Any:

@@ -45,8 +45,8 @@ def _folder(path: Path, study: StudySection) -> Path:
     name = f"{study.name}.db" if study.storage is None else unquote(of_file[2]) if of_file else ""
     here, there = path.parent, path.resolve().parent
     # Unlike `Path.exists`, it is false of a name that no file can have.
-    is_there = os.path.exists(there / name) and not os.path.exists(here / name)
-    return there if name and is_there else here
+    only_there = os.path.exists(there / name) and not os.path.exists(here / name)
+    return there if name and only_there else here
 
 
 class StudyFileError(InvalidInput):

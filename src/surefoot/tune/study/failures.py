@@ -88,10 +88,8 @@ def shared_property(failed: Sequence[FrozenTrial], rounds: Sequence[FrozenTrial]
     """
     if len(failed) < FEWEST or len(failed) == len(rounds):
         return ""
-    columns: dict[str, list[Any]] = {}
-    for trial in rounds:
-        for name, value in trial.params.items():
-            columns.setdefault(name, []).append(value)
+    names = {name for trial in rounds for name in trial.params}
+    columns = {name: [one.params[name] for one in rounds if name in one.params] for name in names}
     looked_at = sum(3 if all(map(_is_number, column)) else 1 for column in columns.values())
     best, least = "", ALARM / max(looked_at, 1)
     for one in _properties([trial.params for trial in failed]):

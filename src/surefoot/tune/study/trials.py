@@ -409,12 +409,12 @@ class StudyTrials:
             owner = trial_owner.owner_of(trial)
             if owner is None or trial.state != TrialState.RUNNING:
                 continue
-            if trial_owner.is_lost(owner):
+            why = "the process that ran it is gone" if trial_owner.is_lost(owner) else ""
+            if trial_owner.is_elsewhere(owner) and self._silent.is_silent(trial):
+                why = "nothing was heard of the machine that ran it"
+            if why:
                 lost.append(trial.number)
-                self.interrupt(trial, "the process that ran it is gone")
-            elif trial_owner.is_elsewhere(owner) and self._silent.is_silent(trial):
-                lost.append(trial.number)
-                self.interrupt(trial, "nothing was heard of the machine that ran it")
+                self.interrupt(trial, why)
         return lost
 
     def _interrupt_own(self, why: str) -> None:
@@ -469,8 +469,7 @@ def race_of(state: StudyState) -> Race:
         return NO_RACE
     if len(model.trials) < SHOWING:
         return NO_RACE
-    measured = [trial.params for trial in state.measured]
-    values, *ends = model.predict(measured)
+    values, *ends = model.predict([trial.params for trial in state.measured])
     best = int(values.argmax() if model.is_maximised else values.argmin())
     lower, upper = model.fitted.interval_of_run(values[best], *(end[best] for end in ends))
     limit = lower if model.is_maximised else upper
