@@ -80,3 +80,12 @@ def test_several_objectives_are_searched_for_their_front_without_being_asked() -
     problem = sf.Problem(sf.Box([0.0], [1.0]), {"cost": sf.Objective(maximise=False)})
     method = sf.algorithms.robust(problem)
     assert isinstance(method.policy, sf.acquisition.HypervolumeImprovement)
+
+
+def test_a_problem_keeps_no_dictionary_of_its_owner() -> None:
+    space = sf.parameters.Space({"a": sf.parameters.Float(0, 1)})
+    guess, outcomes = {"a": 0.3}, {"m": sf.Constraint(maximum=1.0)}
+    problem = sf.Problem(space, outcomes, guess=guess)
+    guess["a"], outcomes["n"] = 7.0, sf.Watched()
+    assert problem.guess == {"a": 0.3}
+    assert [*problem.outcomes] == ["m"]

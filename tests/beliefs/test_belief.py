@@ -268,6 +268,34 @@ def test_the_largest_gains_find_the_best_design(space: Any) -> None:
     assert float(shares.median()) == pytest.approx(best / 2.0, abs=0.02)
 
 
+@pytest.mark.parametrize("over", [0.9, 0.45, 0.2])
+def test_a_gain_is_at_least_as_probable_as_that_of_what_is_known(over: float) -> None:
+    """Where half of the space is unexplored, too, which fills the largest bounds."""
+    optimizer, noise = (
+        sf.algorithms.robust_ucb(sf.Box([0.0], [1.0]), seed=0),
+        np.random.default_rng(0),
+    )
+    x = np.arange(10) * 0.05
+    optimizer.tell_all(x[:, None], -2.0 * x + 0.05 * noise.standard_normal(10))
+    belief, other = optimizer.belief(), torch.tensor([over], dtype=torch.float64)
+    drawn = belief.draws(torch.tensor([[over], [0.0]], dtype=torch.float64), 4000, seed=1)
+    level = float(belief.predict(other.unsqueeze(0))[0].abs())
+    for gain in (0.0, 0.1, 0.5):
+        known = float((drawn[1] - drawn[0] > gain * level).double().mean())
+        found = float((gains.largest(belief, other) > gain).double().mean())
+        assert found > known - 0.06, gain
+
+
+def test_what_is_done_to_returned_weights_is_not_done_to_the_belief() -> None:
+    optimizer = sf.algorithms.robust_ucb(sf.Box([0.0], [1.0]), seed=0)
+    optimizer.tell_all([[0.1], [0.5], [0.9]], [0.0, 1.0, 0.5])
+    belief = optimizer.belief()
+    before = belief.weights.clone()
+    belief.weights.zero_()
+    assert torch.equal(belief.weights, before)
+    assert torch.equal(optimizer.belief().weights, before)
+
+
 LIMIT = {"p99": sf.Constraint(maximum=0.5, confidence=0.9)}
 RUNS: dict[str, Any] = {
     "fitted": lambda: sf.algorithms.robust_ucb(SPACES["box"]),

@@ -24,7 +24,8 @@ from surefoot.cli import app
 from surefoot.tune.ask_tell.ask_tell import AskTell, NothingToAsk, initial_design, open_ask_tell
 from surefoot.tune.ask_tell.verbs import Verbs, serve_lines
 from surefoot.tune.running import run
-from surefoot.tune.study.trial_attributes import record_of, trial_worker
+from surefoot.tune.study.trial_attributes import OWNER, record_of, trial_worker
+from surefoot.tune.study.trial_owner import this_process
 from surefoot.tune.study.trials import StudyTrials
 from surefoot.types import InvalidInput, SurefootError
 
@@ -100,6 +101,16 @@ def test_an_experimenter_measures_a_batch_over_days(write):
     with pytest.raises(NothingToAsk, match=r"all 7 rounds are measured"):
         open_ask_tell(path).ask()
     assert open_ask_tell(path).opened.state().belief.trials == [0, 1, 2, 3, 5, last.id]
+
+
+def test_what_a_process_measured_that_is_gone_is_measured_no_longer(write):
+    path = write(rounds=7)
+    opened = open_ask_tell(path).opened
+    here = this_process("run")
+    for owner, number in ((here, 1), ({**here, "born": "1"}, 1), ({**here, "host": "other"}, 2)):
+        trial = opened.study.ask()
+        trial.set_user_attr(OWNER, owner)
+        assert open_ask_tell(path).status().measured == number
 
 
 def test_fewer_than_were_wanted_are_a_line(write):

@@ -80,6 +80,14 @@ def test_the_last_share_goes_to_a_few_known_configurations(confirmed):
     assert all(params in candidates for params in objective.asked[18:])
 
 
+def test_a_short_stage_measures_each_of_its_candidates(write_study):
+    path, objective = write_study(*DEFAULTS), Valley()
+    tune(trials_of(path, rounds=20), objective, Stop())
+    candidates = open_study(path).study.user_attrs[CONFIRM]["candidates"]
+    assert len(candidates) == 3
+    assert all(params in objective.asked[17:] for params in candidates)
+
+
 @pytest.mark.long
 def test_they_are_measured_in_turn_until_one_is_worse(confirmed):
     opened, objective = confirmed

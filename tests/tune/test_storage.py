@@ -610,10 +610,13 @@ def test_a_link_to_a_study_file_finds_its_study(write_study, tmp_path, storage):
     (tmp_path / "elsewhere").mkdir()
     link = tmp_path / "elsewhere" / "link.toml"
     link.symlink_to(path)
-    assert locate(StudyFile.load(link)).file.parent == link.parent  # a new study
-    trials_of(path)
-    found, own = (locate(StudyFile.load(one)).file for one in (link, path))
-    assert found.samefile(own)
+    for a_study in (False, True):
+        if a_study:
+            trials_of(path)
+        folder = path.parent if a_study else link.parent
+        found = StudyFile.load(link)  # its storage, its fits, and where its commands run
+        assert locate(found).file.parent.samefile(folder)
+        assert found.folder.samefile(folder)
 
 
 @pytest.mark.parametrize("scheme", ["sqlite", "sqlite+pysqlite", "journal"])

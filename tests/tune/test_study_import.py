@@ -91,6 +91,17 @@ def test_a_study_that_cannot_be_taken_over_is_refused(
     assert not (tmp_path / "valley.db").exists()
 
 
+def test_a_range_is_undone_where_all_values_are_in_the_old_one(write_study):
+    measured_study(write_study)
+    wide = trials_of(write_study(("high = 1 ", "high = 4 ")), rounds=3)
+    assert "the range of share has changed" in wide.opened.note
+    assert "the range of share has changed" in trials_of(write_study(), rounds=3).opened.note
+    largest = max(one.params["share"] for one in all_of(wide))
+    path = write_study(("high = 1 ", f"high = {0.5 * largest} "))
+    with pytest.raises(StudyFileError, match=r"parameters\.share: got .* restore the old value"):
+        open_study(path)
+
+
 @pytest.mark.long
 def test_a_wider_range_needs_no_new_study(write_study):
     measured_study(write_study)

@@ -145,3 +145,24 @@ def test_every_branch_of_a_conditional_space_has_the_estimand() -> None:
     assert mean.estimand == "mean"
     assert mean.params == best.params
     assert mean.value > best.value
+
+
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_the_difference_of_logarithms_is_that_of_the_values(direction: str) -> None:
+    """With what is not known of the level of either, as in functions drawn."""
+    random = np.random.default_rng(2)
+    study = optuna.create_study(direction=direction, sampler=SurefootSampler(seed=2, log=True))
+    space = {"x": FloatDistribution(-1.0, 1.0)}
+    for x in random.uniform(-1.0, 0.3, 8):
+        value = 3.0 * np.exp(x + 0.1 * random.standard_normal())
+        study.add_trial(
+            optuna.trial.create_trial(params={"x": x}, distributions=space, value=value)
+        )
+    belief, near, far = study.sampler.belief(study), {"x": -0.5}, {"x": 0.9}
+    drawn = belief.belief.draws(belief.points([near, far]), 8000)
+    low, middle, high = np.quantile(drawn[0] - drawn[1], [0.025, 0.5, 0.975])
+    value, lower, upper = belief.difference(near, far)
+    assert value == pytest.approx(middle, abs=0.4)
+    assert 2.5 * low < lower < low < high < upper < 2.5 * high  # Student's t is wider
+    back = belief.difference(far, near)
+    assert (-back[0], -back[2], -back[1]) == pytest.approx((value, lower, upper), rel=0.05)
