@@ -7,6 +7,7 @@ import errno
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 import warnings
@@ -442,6 +443,20 @@ def test_a_warning_is_one_line(capsys):
     with one_line_errors():
         warnings.warn("first\nsecond", stacklevel=1)
     assert capsys.readouterr().err == "Warning: first second\n"
+
+
+def test_a_run_goes_on_where_nobody_reads_what_it_says(study):
+    """As with `surefoot tune study.toml | head -1`."""
+    path = study(rounds=4)
+    command = [sys.executable, "-m", "surefoot", "tune", str(path)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, cwd=path.parent, **pipes) as process:
+        process.stdout.readline()
+        process.stdout.close()
+        said = process.stderr.read()
+    assert process.returncode == 0, said
+    assert said.count("Broken pipe; the run goes on without it") == 1
+    assert len(open_study(path).study.get_trials()) == 4
 
 
 def test_a_full_disk_behind_standard_output_is_one_line(capfd):
