@@ -10,6 +10,7 @@ from surefoot.tune import StudyFileError, open_study
 from surefoot.tune.measuring.measurement import Failure
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study import table_import, trial_rows
+from surefoot.tune.study.compatibility import is_changed_range
 from surefoot.tune.study.stored_file import is_storage
 from surefoot.tune.study.study_import import import_study
 from surefoot.tune.workers.worker_loop import tune
@@ -89,6 +90,24 @@ def test_a_study_that_cannot_be_taken_over_is_refused(
     with pytest.raises(InvalidInput, match=message):
         import_study(path, tmp_path / "hill.db")
     assert not (tmp_path / "valley.db").exists()
+
+
+RANGE = {"type": "int", "low": 1, "high": 10, "special": [0]}
+
+
+@pytest.mark.parametrize(
+    ("high", "values", "is_one"),
+    [
+        (20, [0, 5], True),
+        (4, [0, 3], True),
+        (4, [0, 5], False),
+        (4, [], True),
+        (20, None, True),
+        (4, None, False),  # of a variable of the environment
+    ],
+)
+def test_a_range_may_be_any_in_which_all_values_are_and_special_ones(high, values, is_one):
+    assert is_changed_range(RANGE, {**RANGE, "high": high}, values) is is_one
 
 
 def test_a_range_is_undone_where_all_values_are_in_the_old_one(write_study):

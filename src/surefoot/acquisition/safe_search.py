@@ -233,9 +233,7 @@ def _why(
     if unmeasured:
         found = f"no trial has measured {' or '.join(f'`{name}`' for name in unmeasured)}"
     if not measured:
-        found = (
-            f"what was measured has failed ({failed} times)" if failed else "nothing was measured"
-        )
+        found = "every measurement has failed" if failed else "nothing was measured"
     how = "Tell the measurement of one first"
     if unmeasured and measured:
         how += f", with {' and '.join(f'`{name}`' for name in unmeasured)}"

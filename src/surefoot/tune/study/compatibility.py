@@ -118,7 +118,7 @@ def check_compatible(
             if old == new:
                 continue
             values = [one.params[key] for one in trials if key in one.params]
-            if _is_changed_range(old, new, values if table == "parameters" else None):
+            if is_changed_range(old, new, values if table == "parameters" else None):
                 notes.append(f"the range of {key}")
             else:
                 different.append((f"{table}.{key}", _show(new, missing), _show(old, missing)))
@@ -188,7 +188,7 @@ def _key_of_unit(study_file: StudyFile, name: str) -> str:
     return f"{'objectives' if name in objectives else 'constraints'}.{name}.unit"
 
 
-def _is_changed_range(before: object, after: object, values: Sequence[Any] | None) -> bool:
+def is_changed_range(before: object, after: object, values: Sequence[Any] | None) -> bool:
     """Whether a number's range is another one that its values are in, on the same grid.
 
     Args:
@@ -205,8 +205,12 @@ def _is_changed_range(before: object, after: object, values: Sequence[Any] | Non
         key: after[key] for key in after if key not in ends
     }:
         return False
-    known = [before["low"], before["high"]] if values is None else values
-    wider = all(after["low"] <= one <= after["high"] for one in known)
+    known = [(before["low"], before["high"]), *([] if values is None else [values])]
+    special = after.get("special") or ()
+    wider = any(
+        all(after["low"] <= one <= after["high"] or one in special for one in each)
+        for each in known
+    )
     step = before.get("step")
     return wider and (not step or is_on_grid(before["low"], after["low"], step))
 
