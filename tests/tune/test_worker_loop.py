@@ -420,8 +420,8 @@ class TestResuming:
     @pytest.mark.parametrize(
         ("change", "match"),
         [
-            (("high = 65536", "high = 32768"), r"parameters.size: got \{.*32768.*65536"),
-            (("low = 0, high", "low = 0.5, high"), "parameters.share"),
+            (("high = 65536", "high = 513"), r"parameters.size: got \{.*513.*65536"),
+            (("low = 0, high", "low = 0.999, high"), "parameters.share"),
             (('"NORMAL", ', ""), "parameters.mode"),
             (('"minimize"', '"maximize"'), "study.direction: got maximize, .* has minimize"),
             (("share =", 'extra = { type = "int", low = 1, high = 2 }\nshare ='), "extra"),
