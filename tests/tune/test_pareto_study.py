@@ -206,7 +206,7 @@ def _with_errors(opened: OpenedStudy, other: str, both: bool) -> float:
     belief = open_study(opened.study_file.path).state().belief
     if other in opened.study_file.constraints:
         return belief.constraints({"x": 0.5})[other].value
-    return float(belief.of_objective(other).predict([{"x": 0.5}])[0][0])
+    return float(belief.of_outcome(other, belief.declared[other]).predict([{"x": 0.5}])[0][0])
 
 
 @pytest.mark.long

@@ -171,7 +171,7 @@ def test_the_interval_of_a_difference_integrates_over_the_hyperparameters() -> N
     assert isinstance(study.sampler, SurefootSampler)
     belief, pair = study.sampler.belief(study), [{"x": 0.9}, {"x": 0.2}]
     _, lower, upper = belief.difference(*pair)
-    points = belief._points(pair)
+    points = belief.points(pair)
     drawn = belief.belief.draws(points, 8192)
     length = 2 * 1.96 * float((drawn[0] - drawn[1]).std())
     assert 0.97 * length < upper - lower < 1.3 * length

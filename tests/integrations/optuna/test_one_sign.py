@@ -29,7 +29,7 @@ def belief_of(
             trial.set_user_attr(CONSTRAINTS, {"cost": further * value})
         study.tell(trial, value if further is None else 1.0)
     belief = study.sampler.belief(study)
-    return belief if further is None else belief.of_objective("cost")
+    return belief if further is None else belief.of_outcome("cost", belief.declared["cost"])
 
 
 @pytest.mark.long

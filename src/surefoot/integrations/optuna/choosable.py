@@ -11,6 +11,7 @@ from torch import Tensor
 
 from surefoot._internal import checks
 from surefoot._internal.numbers import ROUNDING
+from surefoot._internal.process_settings import with_own_settings
 from surefoot.integrations.optuna.common_space import Ranges, nearest_in
 from surefoot.integrations.optuna.search_space import distributions
 from surefoot.parameters import Space
@@ -109,6 +110,7 @@ def rounded(encoding: Encoding, point: Tensor) -> Tensor:
     return point if nearest is None else nearest
 
 
+@with_own_settings
 def encoded(encoding: Encoding, settings: Sequence[Mapping[str, Any]]) -> Tensor:
     """The points (n, d) of configurations of a study.
 
