@@ -16,6 +16,7 @@ from surefoot.hyperparameters.nuisance_effects import (
     DriftEffect,
     WorkerEffect,
     active_time,
+    by_effect,
     screened,
 )
 from surefoot.kernels.families import FAMILIES
@@ -175,6 +176,22 @@ def test_effects_are_found_and_taken_out():
     error = (error - error.median()).abs()
     assert float(error[:-3].max()) < 0.4
     assert float(error.median()) < 0.12
+
+
+def test_what_is_not_known_of_the_hyperparameters_is_part_of_the_deviation_of_an_effect():
+    workers = torch.arange(30) % 3
+    rewards = noise(0, 30) * 0.3 + (workers == 2).double()
+    known, fit = data(rewards, workers=workers, number=30), HyperparameterFit()
+    fitted = fit.fit(known)
+    found = fit.contrasts(fitted, known)["worker"]
+    mode = fit._mode(fitted, known)
+    ((effect, logs),) = by_effect(mode.evidence.effects, mode.model.effects)
+    inverse, solved = mode.evidence.solved(mode.model, mode.weights)
+    across, prior = effect.contrast(logs, known.workers, known.times)
+    alone = fitted.scale * (prior - ((across @ inverse) * across).sum(-1)).sqrt()
+    assert torch.allclose(found.mean, fitted.scale * (across @ solved))
+    assert bool((found.deviation > 1.03 * alone).all())
+    assert bool((found.deviation < 2.0 * alone).all())
 
 
 @pytest.mark.long

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import datetime, timedelta
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,10 +15,17 @@ from support.study_doubles import Scripted, measurement, trials_of
 from surefoot.cli import app
 from surefoot.integrations.optuna import trial_reader
 from surefoot.tune import import_table
+from surefoot.tune.estimate_text import Units
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study.findings import summarise
-from surefoot.tune.study.model_checks import _IN_TURN, beside_others, change_point, rank_sum
+from surefoot.tune.study.model_checks import (
+    _IN_TURN,
+    _repeats,
+    beside_others,
+    change_point,
+    rank_sum,
+)
 from surefoot.tune.study.opened_study import open_study
 from surefoot.tune.study.trial_attributes import ASKED
 from surefoot.tune.workers.worker_loop import tune
@@ -161,6 +169,29 @@ def test_measurements_that_are_better_than_predicted_about_the_best_are_named(wr
     best = found.recommended.params
     offset = np.hypot(best["share"] - 0.6, np.log(best["size"]) / np.log(65536.0) - 0.5)
     assert 20.0 * (1.0 - np.exp(-25.0 * offset)) < found.recommended.lower  # it is right
+
+
+@pytest.mark.parametrize(("dof", "is_said"), [(2.0, False), (20.0, True)])
+def test_medians_of_repeats_have_the_tails_of_their_noise(dof, is_said):
+    """At 4.5 standard errors: of three values of t(2) one median in a hundred is beyond."""
+    measured = [SimpleNamespace(number=number, params={"x": 0.5}) for number in range(3)]
+    predicted = tuple(np.zeros((3, 1)))
+    model = SimpleNamespace(
+        of_estimand=lambda name: SimpleNamespace(predict=lambda settings: predicted),
+        fitted=SimpleNamespace(
+            noise_scale=1.0,
+            adjusted=np.full(3, 4.5 * (np.pi / 2.0) ** 0.5 / 3.0**0.5),
+            on_model_scale=np.asarray,
+        ),
+        belief=SimpleNamespace(outcome=SimpleNamespace(fitted=SimpleNamespace(dof=dof))),
+    )
+    state = SimpleNamespace(
+        study_file=SimpleNamespace(defaults=None, units=Units()),
+        belief=model,
+        measured=measured,
+        recommendation=SimpleNamespace(params={"x": 0.1}),
+    )
+    assert ("was measured 3 times" in _repeats(state)) is is_said
 
 
 def test_the_change_point_test_keeps_its_level():
