@@ -104,6 +104,14 @@ def test_actions_have_coefficients_of_their_own() -> None:
 
 
 @pytest.mark.parametrize("policy", ["ucb", "thompson"])
+@pytest.mark.parametrize("size", [0.0, 1e-200])
+def test_options_without_features_are_as_good_as_each_other(policy: str, size: float) -> None:
+    bandit = sf.bandits.contextual(2, policy=policy)
+    chosen = {bandit.decide([[size, 0.0], [0.0, size]]).action for _ in range(40)}
+    assert chosen == ({0} if policy == "ucb" else {0, 1})
+
+
+@pytest.mark.parametrize("policy", ["ucb", "thompson"])
 def test_propensities_are_the_frequencies_of_decisions(policy: Any) -> None:
     options = np.array([[1.0, 0.2], [0.8, 0.4], [0.1, 1.0]])
     counts, inverse = np.zeros(3), np.zeros(3)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from surefoot._internal import checks
 from surefoot._internal.linalg import Floats
 from surefoot._internal.lock import Lock, one_at_a_time
-from surefoot._internal.numbers import LAST_DIGITS
+from surefoot._internal.numbers import LAST_DIGITS, TINY
 from surefoot._internal.user_warnings import warn
 from surefoot.bandits.one_pass import OnePass, one_pass
 from surefoot.bandits.running_ridge import Anticipating, RunningRidge
@@ -304,7 +304,7 @@ class Contextual:
             shares[int((mean + width * self._geometry.every.deviation(rows)).argmax())] = 1.0
             return shares
         covariance = self._geometry.every.covariance(rows)
-        covariance.flat[:: len(rows) + 1] += LAST_DIGITS * float(covariance.diagonal().max())
+        covariance.flat[:: len(rows) + 1] += LAST_DIGITS * float(covariance.diagonal().max()) + TINY
         root = np.linalg.cholesky(covariance)
         drawn = mean + width * (random.standard_normal((self._draws, len(rows))) @ root.T)
         return np.bincount(drawn.argmax(1), minlength=len(rows)) / self._draws
