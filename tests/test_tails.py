@@ -65,6 +65,23 @@ def test_the_p_value_is_five_percent_at_lilliefors_critical_distance(n, critical
     assert small == pytest.approx(0.05, abs=0.025)
 
 
+@pytest.mark.parametrize("n", [50, 300, 2000])
+@pytest.mark.parametrize("step", [0.1, 0.5])
+def test_normal_values_that_are_rounded_are_normal(step, n):
+    samples = np.random.default_rng(n).standard_normal((200, n))
+    small = [normality(10.0 + step * np.round(row / step))[1] < 0.05 for row in samples]
+    assert sum(small) <= 24  # 10 are expected; more by chance with a probability of 3e-5
+    skewed = np.random.default_rng(n).exponential(size=n)
+    assert normality(step * np.round(skewed / step))[1] < 0.05
+
+
+def test_a_value_that_is_there_twice_is_no_rounding():
+    values = np.random.default_rng(0).standard_normal(60)
+    twice = np.append(values, values[:2])
+    apart = np.append(values, values[:2] + 1e-9)
+    assert normality(twice)[0] == pytest.approx(normality(apart)[0], rel=0.02)
+
+
 def test_the_p_value_is_the_same_every_time():
     values = generator(3).standard_normal(50)
     assert normality(values) == normality(values)

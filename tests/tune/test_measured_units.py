@@ -187,6 +187,17 @@ def test_a_constraint_is_converted_only_to_a_unit_of_its_own(printed, declared, 
         assert result.values["p99"] == value
 
 
+@pytest.mark.parametrize("sem", [0.0, 1.0])
+@pytest.mark.parametrize("name", [VALUE, "p99"])
+def test_a_number_that_is_infinite_in_the_unit_of_the_study_is_a_failure(name, sem):
+    large = Quantity(1.0 if sem else 1e307, sem * 1e307, "h")
+    result = Measurement({VALUE: Quantity(1.0, unit="ms"), name: large}, 0.1)
+    found = in_study_units(result, {VALUE: "ms", name: "ms"}, {})
+    assert isinstance(found, Failure)
+    assert found.reason.endswith(", expected a finite number in ms") or sem
+    assert "inf" in found.reason
+
+
 @pytest.mark.parametrize(
     ("low", "high", "ratio"),
     [

@@ -14,7 +14,7 @@ from support.commands import surefoot
 from support.study_doubles import Scripted, all_of, measurement, trials_of
 from surefoot.cli import app
 from surefoot.integrations.optuna.trial_reader import conditions_of
-from surefoot.parameters import Float, Int
+from surefoot.parameters import Choice, Float, Int
 from surefoot.tune import StudyFile, export, import_table, open_study
 from surefoot.tune.comparison.named_settings import named_setting
 from surefoot.tune.definition.parameters import value_of
@@ -447,6 +447,22 @@ def test_a_parquet_table_is_the_inverse_of_export_too(write_study, tmp_path):
     assert [one.value for one in after] == [one.value for one in before]
 
 
+def test_a_choice_in_a_column_with_gaps_is_the_same_in_parquet(write_study, tmp_path):
+    pytest.importorskip("pyarrow")
+    numbers = '[512, 1024], when = "size > 600"'
+    path = write_study(('["OFF", "NORMAL", "FULL"]', numbers))
+    import_table(path, table(tmp_path, "size,share,mode,value\n512,0.5,,1\n700,1,1024,2\n"))
+    export(open_study(path), tmp_path / "all.parquet")
+    assert import_table(path, tmp_path / "all.parquet") == Imported(0, 0, 2, 0)
+
+
+def test_a_number_that_is_infinite_in_the_unit_of_the_study_is_refused(write_study, tmp_path):
+    path = write_study(("[objective]", '[objective]\nunit = "ms"'))
+    rows = table(tmp_path, "size,share,mode,value,unit_value\n512,0.5,OFF,1e307,h\n")
+    with pytest.raises(InvalidInput, match=r"line 2: got '1e307' in column 'value', expected a fin"):
+        import_table(path, rows)
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -479,9 +495,17 @@ def test_two_columns_of_one_parameter_are_refused(write_study, tmp_path):
         ("0.6000000238418579", Float(0.1, 0.7, step=0.1), 0.6),
         ("0.3000001", Float(0.0, 0.3), None),
         ("1.0000001", Int(1, 4), None),
+        ("512.0", Choice([512, 1024]), 512),
+        ("1.0", Choice([1, 2.5, True]), 1),
+        ("1.0", Choice([1, "1.0"]), "1.0"),
+        ("1.0", Choice([True, "a"]), None),
     ],
 )
-def test_a_bound_that_float32_has_rounded_is_the_bound(text, parameter, value):
+def test_a_number_that_float32_has_rounded_or_a_column_of_floats_holds(text, parameter, value):
     read = value_of(text, parameter)
+    if isinstance(parameter, Choice):
+        assert read == value
+        assert type(read) is type(value)
+        return
     assert read == (value if value is None else pytest.approx(value, rel=1e-12))
     assert read is None or parameter.low <= read <= parameter.high

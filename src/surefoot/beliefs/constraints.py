@@ -14,6 +14,7 @@ from torch import Tensor
 from surefoot import kernels
 from surefoot._internal.numbers import CONFIDENT, FEW_ENOUGH, OF_95, ROUNDING, TINY
 from surefoot.beliefs.estimands import of_measured_sign
+from surefoot.beliefs.intervals import CREDIBLE
 from surefoot.beliefs.outcome import OutcomeBelief
 from surefoot.beliefs.probability import Probability
 from surefoot.regression.levels import levels_of
@@ -74,7 +75,7 @@ class ConstraintBelief:
         by more than noise explains, they are outliers or the model is wrong, with even odds. They
         are neither where they agree with those of other sites on a level within the limit.
         """
-        chance = self.prospect(points)
+        chance = self._prospect(points, self._stated)
         chance = torch.lerp(chance, torch.zeros_like(chance), self._doubt(points, holds=False))
         alike = (points[:, None] == self.margin.observations.sites[self._agreed]).all(-1).any(-1)
         return torch.where(alike, chance.clamp_min(_AGREED), chance)
@@ -85,12 +86,16 @@ class ConstraintBelief:
         Near them there is most to learn of where the limit is; the model is wrong only where they
         keep it.
         """
-        chance = self._modelled(points)
+        return self._prospect(points, self._searched)
+
+    def _prospect(self, points: Tensor, posterior: Predictive) -> Tensor:
+        """The same (n,) by a posterior of the margin."""
+        chance = self._modelled(points, posterior)
         return torch.lerp(chance, torch.ones_like(chance), self._doubt(points, holds=True))
 
     def log_prospect(self, points: Tensor) -> Tensor:
         """Logarithm (n,) of the prospect, which tells apart what is all but impossible."""
-        mean, deviation = self._moments(points)
+        mean, deviation = _moments(self._searched, points)
         log_chance = torch.special.log_ndtr((mean - self._at_limit) / deviation)
         if not bool(self._disputed[True].any()):
             return log_chance
@@ -99,7 +104,7 @@ class ConstraintBelief:
 
     def shortfall(self, points: Tensor) -> Tensor:
         """How far the mean is beyond the limit (n,), in units of the posterior's output scale."""
-        mean, _ = self._moments(points)
+        mean, _ = _moments(self._searched, points)
         return (self._at_limit - mean).clamp_min(0.0) / self.margin.posterior.scale
 
     def assurance(self, points: Tensor) -> Tensor:
@@ -130,12 +135,13 @@ class ConstraintBelief:
         Where measurements contradict the model, the interval is that of both. It has the signs of
         the measurements, and of what would break the limit.
         """
-        mean, deviation = self._moments(points)
+        mean, deviation = _moments(self._stated, points)
+        margin = CREDIBLE.width(self.margin) * deviation
         goal = goal_of(self.limit)
         units = goal.then(*self.margin.transform.parts)
         low, middle, high = (
             units.inverse(torch.where(value < self._at_limit, value, value.clamp_min(self._limit)))
-            for value in (mean - OF_95 * deviation, mean, mean + OF_95 * deviation)
+            for value in (mean - margin, mean, mean + margin)
         )
         lower, upper = torch.minimum(low, high), torch.maximum(low, high)
         contrary = goal.inverse(self._contrary(points))
@@ -161,7 +167,7 @@ class ConstraintBelief:
 
     def holds(self, points: Tensor, number: int, generator: torch.Generator) -> Tensor:
         """Whether the constraint holds (n, number) at inputs (n, d) in functions drawn."""
-        return self.margin.posterior.draws(points, number, generator) >= self._at_limit
+        return self._stated.draws(points, number, generator) >= self._at_limit
 
     @cached_property
     def _limit(self) -> float:
@@ -194,7 +200,7 @@ class ConstraintBelief:
         margin, units, observations = self.margin, self.margin.transform, self.margin.at_reference
         rewards, noise = observations.rewards, margin.noise
         with torch.no_grad():
-            mean = self._moments(observations.sites)[0]
+            mean, _ = _moments(self._searched, observations.sites)
             modelled = mean >= self._at_limit
             # In its own units, since distances to outliers and other levels are transformed.
             expected = units.inverse(mean)[observations.site]
@@ -276,42 +282,43 @@ class ConstraintBelief:
         """Probability (n,) that a site breaks the limit where the model has it hold."""
         sites, kernel = self.margin.observations.sites, self.margin.fitted.kernel
         with torch.no_grad():
-            unsettled = self.broken & (self._moments(sites)[0] >= self._at_limit)
+            unsettled = self.broken & (_moments(self._searched, sites)[0] >= self._at_limit)
         if not bool(unsettled.any()) or bool(unsettled.all()):
             return 0.5 * unsettled.any().to(points).expand(len(points))
         near = kernels.correlation(kernel, points, sites[unsettled]).amax(-1)
         return near * self._even_odds(points, unsettled, _LOCAL)
 
-    def _modelled(self, points: Tensor) -> Tensor:
-        """Probability (n,) that the constraint holds by the model.
+    def _modelled(self, points: Tensor, posterior: Predictive) -> Tensor:
+        """Probability (n,) that the constraint holds by a posterior of the margin.
 
-        Of a limit that must not be broken, the mean over samples of the hyperparameters: the normal
+        Integrated over the hyperparameters it is the mean over their samples: the normal
         distribution of the moments of all has the tails of the one that knows least.
         """
-        if not self._is_integrated:
-            mean, deviation = self._moments(points)
+        if posterior is self.margin.posterior:
+            mean, deviation = _moments(posterior, points)
             return torch.special.ndtr((mean - self._at_limit) / deviation)
-        means, covariances = self._posterior.components(points.unsqueeze(-2))
+        means, covariances = posterior.components(points.unsqueeze(-2))
         deviations = covariances[..., 0, 0].clamp_min(0.0).sqrt()
-        deviations = deviations.clamp_min(ROUNDING * self._posterior.scale)
+        deviations = deviations.clamp_min(ROUNDING * posterior.scale)
         return torch.special.ndtr((means[..., 0] - self._at_limit) / deviations).mean(-1)
 
-    def _moments(self, points: Tensor) -> tuple[Tensor, Tensor]:
-        """Mean and deviation (n,) of the margin, as it is transformed."""
-        mean, deviation = self._posterior.mean_and_deviation(points)
-        return mean, deviation.clamp_min(ROUNDING * self._posterior.scale)
+    @cached_property
+    def _stated(self) -> Predictive:
+        """What is said of the margin: integrated over the hyperparameters of few values."""
+        if len(self.margin.observations) > FEW_ENOUGH:
+            return self.margin.posterior
+        return self.margin.uncertainty.smooth.over(self.margin.posterior)
 
     @property
-    def _is_integrated(self) -> bool:
-        """Whether all is integrated over the hyperparameters: the limit must not be broken."""
-        return self.limit.safe and len(self.margin.observations) <= FEW_ENOUGH
+    def _searched(self) -> Predictive:
+        """What is searched by: the same where the limit must not be broken, else the likeliest."""
+        return self._stated if self.limit.safe else self.margin.posterior
 
-    @cached_property
-    def _posterior(self) -> Predictive:
-        posterior: Predictive = self.margin.posterior
-        if self._is_integrated:
-            posterior = self.margin.uncertainty.smooth.over(self.margin.posterior)
-        return posterior
+
+def _moments(posterior: Predictive, points: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean and deviation (n,) of a margin at inputs (n, d), as it is transformed."""
+    mean, deviation = posterior.mean_and_deviation(points)
+    return mean, deviation.clamp_min(ROUNDING * posterior.scale)
 
 
 @dataclass(frozen=True, eq=False)

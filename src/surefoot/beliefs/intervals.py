@@ -68,11 +68,16 @@ class Credible:
 
     def __call__(self, outcome: OutcomeBelief, band: Band) -> Band:
         """The band whose bounds are the ends of the intervals."""
+        width = self.width(outcome)
+        return Band(band.posterior, width, uncertainty=outcome.uncertainty, pulls=band.pulls)
+
+    def width(self, outcome: OutcomeBelief) -> float:
+        """Deviations from the middle of an interval to its ends."""
         from scipy import special
 
-        uncertainty = outcome.uncertainty
-        width = float(special.stdtrit(uncertainty.degrees_of_freedom, 0.5 + 0.5 * self.level))
-        return Band(band.posterior, width, uncertainty=uncertainty, pulls=band.pulls)
+        degrees = outcome.uncertainty.degrees_of_freedom
+        return float(special.stdtrit(degrees, 0.5 + 0.5 * self.level))
 
 
+CREDIBLE = Credible()
 CONFIDENCE_BOUNDS = ConfidenceBounds()

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from surefoot._internal.numbers import LAST_DIGITS, MAD_TO_SD, OUTLYING
+from surefoot._internal.numbers import LAST_DIGITS, MAD_TO_SD, OUTLYING, ROUNDING
 from surefoot.tails.exceedances import Array, TailIndex, checked_sample, tail_index
 from surefoot.tails.moment import LEAST_ALPHA, Moment
 
@@ -24,7 +24,8 @@ def normality(values: Array) -> tuple[float, float]:
     The usual distribution of the statistic does not apply to fitted parameters (the test would
     hardly ever reject), so the p-value is simulated from normal samples, with a fixed seed. Samples
     of more than 500 values are compared with samples of 500 by Stephens's correction, under which
-    the statistic hardly depends on the number of values.
+    the statistic hardly depends on the number of values. Where values are rounded, what is tested
+    are values that would be rounded to them.
 
     Args:
         values: Finite values (n,) that are not all equal.
@@ -33,7 +34,7 @@ def normality(values: Array) -> tuple[float, float]:
         The distance and its p-value.
 
     References:
-        Lilliefors 1967; Stephens 1974.
+        Lilliefors 1967; Stephens 1974; Dunn and Smyth 1996, "Randomized quantile residuals".
 
     Example:
         >>> import numpy as np
@@ -44,10 +45,25 @@ def normality(values: Array) -> tuple[float, float]:
     # scipy.stats.monte_carlo_test gives the same p-value, but simulates anew at each call, and
     # importing scipy.stats would add a second to the import of every algorithm.
     n = len(values)
-    distance = float(_ks_distance(values[None, :])[0])
+    distance = float(_ks_distance(_unrounded(values)[None, :])[0])
     simulated = _simulated(min(n, 500))
     exceeding = int(np.sum(simulated >= distance * _stephens(n) * (1 - LAST_DIGITS)))
     return distance, (exceeding + 1) / (SIMULATIONS + 1)
+
+
+def _unrounded(values: Array) -> Array:
+    """Values (n,) that would be rounded to those, drawn from the fitted normal distribution."""
+    distinct = np.unique(values)
+    apart = np.diff(distinct)
+    apart = apart[apart > ROUNDING * np.abs(distinct).max()]
+    if len(distinct) == len(values) or not len(apart):
+        return values
+    half = 0.5 * float(apart.min())
+    mean, deviation = values.mean(), math.sqrt(max(values.var() - half**2 / 3.0, half**2))
+    low, high = (special.ndtr((values + end - mean) / deviation) for end in (-half, half))
+    shares = np.random.default_rng(0).random(len(values))
+    drawn = mean + deviation * special.ndtri(low + shares * (high - low))
+    return np.clip(drawn, values - half, values + half)
 
 
 def _ks_distance(samples: Array) -> Array:

@@ -326,6 +326,9 @@ class TestModel:
                 belief.predict(settings)
             with pytest.raises(sf.InvalidInput, match="`settings` is"):
                 belief.points(settings)
+        for call in (belief.predict, belief.assess, belief.feasibility, belief.points):
+            with pytest.raises(sf.InvalidInput, match="no configuration, expected at least one"):
+                call([])
         for trials in (0, "a", [0, 1], [77], ["a"]):
             with pytest.raises(sf.InvalidInput, match=r"`at` is .*number of a trial"):
                 belief.predict([{"x": 1.0}], at=trials)

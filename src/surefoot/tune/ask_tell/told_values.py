@@ -106,7 +106,7 @@ def result_of(
         raise InvalidInput(result.reason)
     if not error.unit:
         return result
-    if (same := error.into(result.number.unit)) is None:
+    if (same := error.into(result.number.unit)) is None or math.isinf(same.value):
         raise InvalidInput(f"sem: got {shown(sem)}, expected one in {result.number.unit}")
     return result.measuring(replace(result.number, sem=same.value))
 

@@ -47,9 +47,12 @@ def value_of(text: str, parameter: SpaceParameter) -> Any:
 
     Numbers are those of `plain_number`, and not those of Python, such as 1_0.
     """
-    if isinstance(parameter, Choice):
-        return next((one for one in parameter.choices if text in texts_of(one)), None)
     number = plain_number(text)
+    if isinstance(parameter, Choice):
+        same = [one for one in parameter.choices if text in texts_of(one)]
+        # As a column of 1 and 2.5, or with gaps, is written: 1.0.
+        same += [one for one in parameter.choices if type(one) in (int, float) and one == number]
+        return same[0] if same else None
     if number is None or number in parameter.special:
         return None if number is None else parameter.cast(number)
     value = _unrounded(parameter, number)

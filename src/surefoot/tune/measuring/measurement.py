@@ -374,7 +374,13 @@ def in_study_units(
         if first and factor(first, wanted) != 1.0:
             return _refused(result, name, wanted, first)
         sizes[name] = size, wanted
-    return result.scaled(sizes)
+    found = result.scaled(sizes)
+    for name in sizes:
+        number = valid(found.readings[name], MEASUREMENT if name == VALUE else name, blameless=True)
+        if isinstance(number, Missing):
+            reason = f"{number.reason} in {sizes[name][1]}"
+            return Failure(reason, "", result.seconds, number.blameless, result.left_behind)
+    return found
 
 
 def _refused(result: Measurement, name: str, unit: str, other: str) -> Failure:

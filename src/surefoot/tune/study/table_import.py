@@ -471,11 +471,12 @@ class _Row:
 
     def _number(self, name: str, cell: str, of: int = -1) -> float:
         """The number of a cell, in the unit of the study where it is of a column with one."""
-        found = plain_number(cell)
-        if found is None or not math.isfinite(found):
+        given = plain_number(cell)
+        found = math.nan if given is None else scaled(given, self.table.sizes.get(of, 1.0))
+        if not math.isfinite(found):
             empty = ", or an empty cell for a failed measurement" if name == VALUE else ""
             raise self.wrong(name, cell, f"a finite number{empty}")
-        return scaled(found, self.table.sizes.get(of, 1.0))
+        return found
 
     def wrong(self, name: str, cell: str, expected: str) -> InvalidInput:
         """An error that says what is wrong with a cell."""
