@@ -1,5 +1,6 @@
 """Beliefs of further outcomes, and what is asked of a belief by lists and by name."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -73,3 +74,17 @@ def test_without_constraints_every_design_is_feasible(space: str) -> None:
     candidates = run(space, watched=False).belief().candidates
     logs = candidates.log_feasibility(candidates.designs)
     assert logs.tolist() == pytest.approx([0.0] * len(logs), abs=1e-12)
+
+
+@pytest.mark.parametrize("number", [12, 24])
+def test_a_limit_leaves_a_quantity_as_it_is_predicted(number):
+    random = np.random.default_rng(number)
+    points = random.random((number, 1))
+    values = np.sin(5.0 * points[:, 0]) + 0.3 * random.standard_normal(number)
+    outcomes = {"limited": sf.Constraint(maximum=0.7), "watched": sf.Watched()}
+    optimizer = sf.algorithms.robust_ucb(sf.Problem(sf.Box([0.0], [1.0]), outcomes), seed=0)
+    optimizer.tell_all(points, points[:, 0], outcomes=[dict.fromkeys(outcomes, v) for v in values])
+    belief, at = optimizer.belief(), torch.linspace(0.0, 1.0, 5, dtype=torch.float64)[:, None]
+    limited = belief.constraints.predict(at)["limited"]
+    for found, expected in zip(limited, belief.of(outcome="watched").predict(at), strict=False):
+        assert torch.allclose(found, expected, rtol=0.06, atol=0.03)

@@ -459,7 +459,9 @@ def test_a_choice_in_a_column_with_gaps_is_the_same_in_parquet(write_study, tmp_
 def test_a_number_that_is_infinite_in_the_unit_of_the_study_is_refused(write_study, tmp_path):
     path = write_study(("[objective]", '[objective]\nunit = "ms"'))
     rows = table(tmp_path, "size,share,mode,value,unit_value\n512,0.5,OFF,1e307,h\n")
-    with pytest.raises(InvalidInput, match=r"line 2: got '1e307' in column 'value', expected a fin"):
+    with pytest.raises(
+        InvalidInput, match=r"line 2: got '1e307' in column 'value', expected a fin"
+    ):
         import_table(path, rows)
 
 

@@ -345,11 +345,6 @@ def _no_number(value: Any) -> str:
     return next((found for entry in value if (found := _no_number(entry))), "")
 
 
-def is_frame(value: Any) -> bool:
-    """Whether a value is a data frame, whose items are its columns."""
-    return hasattr(value, "to_numpy") and hasattr(value, "columns")
-
-
 def tensor(name: str, value: object, device: torch.device | str = "cpu") -> Tensor:
     """Convert to a finite float64 tensor of any shape, a copy."""
     if hasattr(value, "to_numpy"):  # of a data frame or one of its columns

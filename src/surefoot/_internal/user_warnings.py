@@ -12,10 +12,6 @@ def warn(text: str, category: type[Warning] = UserWarning) -> None:
         category: Class of the warning.
     """
     level, frame = 1, sys._getframe()
-    while frame.f_back is not None and _is_own(frame.f_globals.get("__name__", "")):
+    while frame.f_back and str(frame.f_globals.get("__name__")).split(".")[0] == "surefoot":
         level, frame = level + 1, frame.f_back
     warnings.warn(text, category, stacklevel=level)
-
-
-def _is_own(module: str) -> bool:
-    return module.partition(".")[0] == "surefoot"

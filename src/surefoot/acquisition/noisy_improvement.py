@@ -15,7 +15,6 @@ from surefoot.acquisition.argmax import maximise
 from surefoot.acquisition.scores import PolicyState
 from surefoot.beliefs import Belief, Candidates
 from surefoot.beliefs.probability import Score
-from surefoot.regression.posterior import Posterior
 from surefoot.risks import Risk
 from surefoot.spaces import Arms, Box, Joint
 from surefoot.spaces.locations import Location
@@ -92,15 +91,16 @@ class NoisyExpectedImprovement:
             log_improvement = _log_h(standardised).logsumexp(-1) - math.log(self.samples)
             value = log_improvement + deviation.log()
             if alone is not posterior:
-                value = value + _log_share_left(posterior, alone, points)
+                value = (
+                    value
+                    + (
+                        posterior.mean_and_deviation(points)[1]
+                        / alone.mean_and_deviation(points)[1]
+                    ).log()
+                )
             return value if feasible.is_certain else value + feasible(points).log()
 
         return score
-
-
-def _log_share_left(posterior: Posterior, alone: Posterior, points: Tensor) -> Tensor:
-    """Logarithm of the share of the deviation that remains after the pending queries."""
-    return (posterior.mean_and_deviation(points)[1] / alone.mean_and_deviation(points)[1]).log()
 
 
 def _log_h(u: Tensor) -> Tensor:

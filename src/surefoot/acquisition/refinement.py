@@ -109,16 +109,17 @@ def polished(score: Score, box: Box, start: Tensor, steps: int) -> Tensor:
             values = evaluated(box.region.margins, unit)[1]
         return torch.where(values.isinf(), 1.0, values).cpu().numpy() / sizes  # of a mere sign: 1
 
-    def slopes_of_margins(unit: Floats) -> Floats:
-        return slopes(*evaluated(box.region.margins, unit)) / sizes[:, None]
-
     found = optimize.minimize(
         loss,
         first,
         jac=True,
         method="SLSQP",
         bounds=[(0.0, 1.0)] * len(first),
-        constraints={"type": "ineq", "fun": margins, "jac": slopes_of_margins},
+        constraints={
+            "type": "ineq",
+            "fun": margins,
+            "jac": lambda unit: slopes(*evaluated(box.region.margins, unit)) / sizes[:, None],
+        },
         options={"maxiter": steps},
     )
     at = (lower + span * torch.from_numpy(found.x).to(start)).clamp(lower, lower + span)

@@ -199,8 +199,8 @@ def safe_set(
     names = [name for name, limit in constraints.limits.items() if limit.safe]
     limits = tuple(constraints.beliefs[name] for name in names if name in constraints.measured)
     within = torch.full((len(sites),), len(limits) == len(names), device=sites.device)
-    for one in limits:
-        within &= _keeps(one, sites)
+    for one in limits:  # most of whose values keep them
+        within &= (sites[:, None] == one.margin.observations.sites[~one.broken]).all(-1).any(-1)
     if survives and len(failed):
         within &= ~(sites[:, None] == failed[None]).all(-1).any(-1)
     kept = sites[within]
@@ -218,11 +218,6 @@ def _is_modelled(one: ConstraintBelief) -> bool:
     """Whether a limit has enough values for a model."""
     observations = one.margin.observations
     return len(observations) > _MORE + observations.sites.shape[-1]
-
-
-def _keeps(one: ConstraintBelief, sites: Tensor) -> Tensor:
-    """Mask (s,) of measured sites most of whose values keep a limit."""
-    return (sites[:, None] == one.margin.observations.sites[~one.broken]).all(-1).any(-1)
 
 
 def _why(

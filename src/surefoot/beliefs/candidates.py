@@ -226,11 +226,11 @@ class Candidates:
             tailed = -torch.log1p(-logs)  # of Student's t(2), 1 / (1 + z²/2), for exp(-z²/2)
             logs = tailed + self.belief.failures.success(points).clamp_min(TINY).log()
         weights = self.weights_at(x).clamp_min(TINY).log()
-        return (logs.reshape(len(x), -1) + weights).logsumexp(-1)
+        return (logs.reshape(len(x), len(self.z)) + weights).logsumexp(-1)
 
     def over_environment(self, chance: Score, x: Tensor) -> Tensor:
         """A probability at model inputs, (n, d) -> (n,), over Z at designs x (n, dx): (n,)."""
-        chances = chance(self.space.inputs(x, self.z)).reshape(len(x), -1)
+        chances = chance(self.space.inputs(x, self.z)).reshape(len(x), len(self.z))
         return (chances * self.weights_at(x)).sum(-1)
 
     def risk_of(self, function: Path, x: Tensor) -> Tensor:
@@ -259,7 +259,7 @@ class Candidates:
         if not self.feasible.is_certain:
             chance = self.feasible(points)
             bounds = [self._discounted(chance, one, self.width) for one in bounds]
-        return Bounds(*(one.reshape(len(x), -1) for one in bounds))
+        return Bounds(*(one.reshape(len(x), len(self.z)) for one in bounds))
 
     def bounds_at(self, location: Location) -> Bounds:
         """Bounds at a location, (1, 1), or of a design without an environment with every z, (1, m).

@@ -134,7 +134,8 @@ class FailureBelief:
     """Where measuring is likely to succeed, and what failures share.
 
     Args:
-        success: Probability (n,) that measuring at model inputs (n, d) succeeds.
+        success: How far (n,) the search counts on a success at model inputs (n, d): near 1 where
+            few fail, by chance or not, near 0 where all do.
         shared: Values that failed measurements share, and no success has.
         conditions: Values of the environment under which no measurement succeeds: failures there
             say nothing about designs, and what is predicted there is extrapolated.

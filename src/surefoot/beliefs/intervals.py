@@ -75,8 +75,9 @@ class Credible:
         """Deviations from the middle of an interval to its ends."""
         from scipy import special
 
-        degrees = outcome.uncertainty.degrees_of_freedom
-        return float(special.stdtrit(degrees, 0.5 + 0.5 * self.level))
+        return float(
+            special.stdtrit(outcome.uncertainty.degrees_of_freedom, 0.5 + 0.5 * self.level)
+        )
 
 
 CREDIBLE = Credible()

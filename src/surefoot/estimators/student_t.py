@@ -216,11 +216,6 @@ def _renewed(values: WeightedValues, weights: Tensor, dof: float, part: _Part) -
     return renewed
 
 
-def _effective(values: WeightedValues, weights: Tensor) -> Tensor:
-    """Weights (n,) that stand for noise variances ridge / weights + errors."""
-    return weights / (1.0 + weights * values.errors / values.sample.factor.ridge)
-
-
 class _Fit(NamedTuple):
     """Coefficients, and what the posterior at the sites follows from, in the model's units."""
 
@@ -243,8 +238,9 @@ def _fit(values: WeightedValues, weights: Tensor) -> _Fit:
     independent of those at the others (FITC): where it is larger than the noise, coefficients that
     fit every reward to the noise would be certain of a function that is not there.
     """
-    sample, effective = values.sample, _effective(values, weights)
+    sample = values.sample
     ridge, residual = sample.factor.ridge, sample.residual
+    effective = weights / (1.0 + weights * values.errors / ridge)
     totals, sums = values.totals(effective), values.totals(effective * values.value)
     share = 1.0 / (1.0 + totals * residual / ridge)
     counts = share * totals

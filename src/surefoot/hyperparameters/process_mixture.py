@@ -116,12 +116,10 @@ class ProcessMixture:
         given = [one.groups(number) for one in self.given(self.frame.unit(flat))]
         mean = torch.cat([one.mean for one in given], -2).to(points)
         covariance = torch.cat([one.covariance for one in given], -3).to(points)
-        mean = mean.reshape(*points.shape[:-2], -1, number)
+        shape = *points.shape[:-2], mean.shape[-2], number
         return Moments(
-            self.frame.level(points).unsqueeze(-2) + self.frame.scale * mean,
-            self.frame.scale**2
-            * self.inflation
-            * covariance.reshape(*points.shape[:-2], -1, number, number),
+            self.frame.level(points).unsqueeze(-2) + self.frame.scale * mean.reshape(shape),
+            self.frame.scale**2 * self.inflation * covariance.reshape(*shape, number),
         )
 
     def draws(self, points: Tensor, number: int, generator: torch.Generator) -> Tensor:

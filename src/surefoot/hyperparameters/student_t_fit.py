@@ -20,7 +20,7 @@ from surefoot._internal.tensors import NO_INDICES
 from surefoot.estimators.student_t import cautious_weights
 from surefoot.hyperparameters.ascent import Ascent, distinct, with_bound
 from surefoot.hyperparameters.earlier import NO_TREND, NOTHING_EARLIER, Earlier, NoTrend, Trend
-from surefoot.hyperparameters.evidence import LENGTHSCALE_PRIORS, Evidence, Hyperparameters
+from surefoot.hyperparameters.evidence import LENGTHSCALE_PRIORS, Hyperparameters
 from surefoot.hyperparameters.fitted import Fitted, LocalOptimum
 from surefoot.hyperparameters.laplace import MOST_DIRECTIONS, SAMPLES, PosteriorMode, Sample
 from surefoot.hyperparameters.later_rewards import (
@@ -379,7 +379,8 @@ class HyperparameterFit:
         known = {other.family: other for other in fitted.others}
         for other in compared:
             end = known.get(other.family.name)
-            if end is not None and _is_end(end, other, y):
+            # An ascent of the fit ended there, and a further one of so many rewards is dear.
+            if end and len(end.weights) == number > FEW_ENOUGH and not other.effects:
                 modes.append(PosteriorMode.of(other, end))
                 continue
             stays = end is not None and not is_of_all
@@ -495,14 +496,6 @@ def _on(optimum: LocalOptimum, fitted: Hyperparameters, y: Tensor) -> LocalOptim
     """The optimum for more rewards, with the effects of conditions that were fitted."""
     model = replace(optimum.model, effects=fitted.effects)
     return replace(optimum, model=model, weights=cautious_weights(y, optimum.weights))
-
-
-def _is_end(optimum: LocalOptimum, evidence: Evidence, y: Tensor) -> bool:
-    """Whether an ascent of the fit ended at this optimum of these very rewards.
-
-    Where the rewards are few, a further ascent from there costs little.
-    """
-    return len(optimum.weights) == len(y) > FEW_ENOUGH and not evidence.effects
 
 
 def _estimated(mode: PosteriorMode) -> EstimatedEffects:

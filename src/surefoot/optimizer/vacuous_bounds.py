@@ -37,7 +37,7 @@ def warn_if_vacuous(model: Model) -> None:
     if squared <= ROUNDING * largest:  # a single arm, or arms of which the function is the same
         return
     progress = width.at_one_point(rounds, largest, rule.ridge)
-    most = width.largest_difference(progress, math.sqrt(squared))
+    most = min(width.norm(progress) * math.sqrt(squared), 2.0 * width.limit(progress))
     squares = {rule.ridge: width(progress) ** 2}
     if isinstance(width, BandRule):
         for other in width.ridges(rule.ridge):

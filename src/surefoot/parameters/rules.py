@@ -193,7 +193,11 @@ class _Reader:
             pairs = zip(sides[:-1], node.ops, sides[1:], strict=True)
             return _together([self._comparison(*pair, negated) for pair in pairs], not negated)
         name = self.words.name_of(node)
-        if name is not None and _is_switch(self._parameter(name)):
+        if (
+            name is not None
+            and isinstance(parameter := self._parameter(name), Choice)
+            and all(isinstance(choice, bool) for choice in parameter.choices)
+        ):
             return self._member(name, [not negated], False)
         raise Mismatch(f"where `{self.words.written(node)}` is no comparison; expected {EXPECTED}")
 
@@ -345,10 +349,6 @@ def _tensors(*values: Any) -> list[Tensor]:
 def _is_category(parameter: Parameter) -> bool:
     """Whether it can only be compared with its choices."""
     return isinstance(parameter, Choice) and not parameter.numeric
-
-
-def _is_switch(parameter: Parameter) -> bool:
-    return isinstance(parameter, Choice) and all(isinstance(c, bool) for c in parameter.choices)
 
 
 def _is_continuous(parameter: Parameter) -> bool:

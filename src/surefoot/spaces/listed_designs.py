@@ -23,7 +23,7 @@ Designs = Tensor | Sequence[Any] | Mapping[str, Any]
 
 def rows_of(space: Arms | Box | Joint, points: Any) -> Any:
     """The rows of a data frame, by column for named parameters; other points as they are."""
-    if not checks.is_frame(points):
+    if not (hasattr(points, "to_numpy") and hasattr(points, "columns")):
         return points
     named = getattr(space.design, "names", UNNAMED) is not UNNAMED
     return points.to_dict("records") if named else points.to_numpy()

@@ -115,10 +115,6 @@ class PendingQueries:
             return pending
         return pending if _same(pending.query, query) else None
 
-    def find_at(self, location: Location) -> int | None:
-        """The id of the first query that asks for a measurement there."""
-        return next((id_ for id_, p in self.by_id.items() if p.asks_for(location)), None)
-
     def asked(self, id_: int | None) -> list[Location]:
         """Location of a query; none where there is no query."""
         return [] if id_ is None else [self.by_id[id_].location]
@@ -181,7 +177,7 @@ def locate(
     """
     if not isinstance(where, Query):
         location = space.locate(where, environment)
-        id_ = pending.find_at(location)
+        id_ = next((at for at, its in pending.by_id.items() if its.asks_for(location)), None)
         for asked in pending.asked(id_):
             if not torch.equal(asked.design, location.design):  # but for the rounding of float32
                 location = space.locate(asked.design, environment)

@@ -48,10 +48,6 @@ class Theorem(ABC):
         """Bound on |f| by the assumptions alone, infinite where they give none."""
         return (self.norm_bound or math.inf) * math.sqrt(progress.prior_variance)
 
-    def largest_difference(self, progress: Progress, distance: float) -> float:
-        """Most that f differs by between two points of this distance in the kernel."""
-        return min(self.norm(progress) * distance, 2.0 * self.limit(progress))
-
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What the bounds rest on."""

@@ -78,6 +78,10 @@ class TestUnmeasured:
 
 
 class TestSearch:
+    def test_of_no_configuration(self) -> None:
+        study = run(limited(0.01), 4)
+        assert study.sampler.belief(study).assess([]) == []
+
     @pytest.mark.long
     def test_one_limit(self, below_the_limit: optuna.Study) -> None:
         study = below_the_limit

@@ -24,10 +24,14 @@ def write_start(study: Study, trial: FrozenTrial) -> None:
 
 
 def write_failure(study: Study, trial: FrozenTrial) -> None:
-    """Record that the process of a trial has seen it fail, or that it was interrupted."""
+    """Record that the process of a trial has seen it fail, or that it was interrupted.
+
+    Optuna keeps the exception in a variable of the function that calls the sampler, and tells it to
+    nobody.
+    """
     if _WATCHED in trial.system_attrs:
         study._storage.set_trial_system_attr(trial._trial_id, _FAILED, True)
-    if _is_interrupted():
+    if any(isinstance(one, KeyboardInterrupt) for one in _run().values()):
         study._storage.set_trial_user_attr(trial._trial_id, INTERRUPTED, True)
 
 
@@ -42,15 +46,6 @@ def is_ignored_failure(trial: FrozenTrial) -> bool:
 def is_in_objective() -> bool:
     """Whether `study.optimize` runs an objective function, whose failure it records itself."""
     return "trial" in _run()
-
-
-def _is_interrupted() -> bool:
-    """Whether the objective function that has just ended in `study.optimize` had Ctrl-C pressed.
-
-    Optuna keeps the exception in a variable of the function that calls the sampler, and tells it to
-    nobody.
-    """
-    return any(isinstance(one, KeyboardInterrupt) for one in _run().values())
 
 
 def _run() -> dict[str, Any]:

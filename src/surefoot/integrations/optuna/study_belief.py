@@ -443,8 +443,6 @@ class StudyBelief:
         Raises:
             InvalidInput: If a configuration is not in the search space.
         """
-        if not len(settings):
-            raise InvalidInput("`settings` has no configuration, expected at least one.")
         return encoded(self.encoding, settings).to(self.belief.space.design.lower.device)
 
 

@@ -68,15 +68,10 @@ def alternatives(
     free = [
         one
         for one in candidates
-        if not is_any_of(rounded(encoding, one), taken)
+        if not any(map(partial(torch.equal, rounded(encoding, one)), taken))
         and not any(box.alike(one, other) for other in taken)
     ]
     return torch.stack(free) if free else candidates[:0]
-
-
-def is_any_of(point: Tensor, points: list[Tensor]) -> bool:
-    """Whether a point (d,) is one of several."""
-    return any(torch.equal(point, other) for other in points)
 
 
 @dataclass(frozen=True)

@@ -109,11 +109,6 @@ class Comparison:
         return {self.objective: self, **self.further}
 
     @property
-    def leaders(self) -> set[Letter | None]:
-        """Those that are ahead in some objective; with None where some are undecided."""
-        return {one.ahead for one in self.each.values()}
-
-    @property
     def standing(self) -> str:
         """How B stands against A, and by how much in each of several objectives."""
         if not self.further:

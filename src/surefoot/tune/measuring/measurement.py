@@ -378,8 +378,13 @@ def in_study_units(
     for name in sizes:
         number = valid(found.readings[name], MEASUREMENT if name == VALUE else name, blameless=True)
         if isinstance(number, Missing):
-            reason = f"{number.reason} in {sizes[name][1]}"
-            return Failure(reason, "", result.seconds, number.blameless, result.left_behind)
+            return Failure(
+                f"{number.reason} in {sizes[name][1]}",
+                "",
+                result.seconds,
+                number.blameless,
+                result.left_behind,
+            )
     return found
 
 

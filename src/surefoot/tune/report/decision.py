@@ -184,7 +184,7 @@ def _advice(
         head = (
             "Not the defaults"
             if of_defaults
-            else _HEADS.get(frozenset(result.leaders), "Undecided")
+            else _HEADS.get(frozenset(one.ahead for one in result.each.values()), "Undecided")
         )
         head = "Do not use it" if broken else head
         advice = f"{head}: it is {result.standing}{beside}, {pairs}, at 95 % confidence."
