@@ -91,13 +91,8 @@ class NoisyExpectedImprovement:
             log_improvement = _log_h(standardised).logsumexp(-1) - math.log(self.samples)
             value = log_improvement + deviation.log()
             if alone is not posterior:
-                value = (
-                    value
-                    + (
-                        posterior.mean_and_deviation(points)[1]
-                        / alone.mean_and_deviation(points)[1]
-                    ).log()
-                )
+                before = alone.mean_and_deviation(points)[1]
+                value = value + (posterior.mean_and_deviation(points)[1] / before).log()
             return value if feasible.is_certain else value + feasible(points).log()
 
         return score

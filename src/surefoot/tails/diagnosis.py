@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from surefoot._internal.numbers import LAST_DIGITS, MAD_TO_SD, OUTLYING, ROUNDING
+from surefoot._internal.numbers import LAST_DIGITS, MAD_TO_SD, OUTLYING
 from surefoot.tails.exceedances import Array, TailIndex, checked_sample, tail_index
 from surefoot.tails.moment import LEAST_ALPHA, Moment
 
@@ -55,7 +55,7 @@ def _unrounded(values: Array) -> Array:
     """Values (n,) that would be rounded to those, drawn from the fitted normal distribution."""
     distinct = np.unique(values)
     apart = np.diff(distinct)
-    apart = apart[apart > ROUNDING * np.abs(distinct).max()]
+    apart = apart[apart > LAST_DIGITS * np.abs(distinct).max()]
     if len(distinct) == len(values) or not len(apart):
         return values
     half = 0.5 * float(apart.min())
