@@ -112,14 +112,18 @@ class ProcessMixture:
 
     def components(self, points: Tensor) -> Moments:
         """Joint posteriors (..., s, q) of each process, at points (..., q, d)."""
-        flat, number = points.reshape(-1, points.shape[-1]), points.shape[-2]
-        given = [one.groups(number) for one in self.given(self.frame.unit(flat))]
-        mean = torch.cat([one.mean for one in given], -2).to(points)
-        covariance = torch.cat([one.covariance for one in given], -3).to(points)
+        groups, number = points.reshape(-1, *points.shape[-2:]), points.shape[-2]
+        means, covariances = [], []
+        for part in groups.split(max(1, _PART // (self._rows * number))):
+            given = [one.groups(number) for one in self.given(self.frame.unit(part.flatten(0, 1)))]
+            means.append(torch.cat([one.mean for one in given], -2))
+            covariances.append(torch.cat([one.covariance for one in given], -3))
+        mean = torch.cat(means).to(points)
         shape = *points.shape[:-2], mean.shape[-2], number
+        covariance = torch.cat(covariances).to(points).reshape(*shape, number)
         return Moments(
             self.frame.level(points).unsqueeze(-2) + self.frame.scale * mean.reshape(shape),
-            self.frame.scale**2 * self.inflation * covariance.reshape(*shape, number),
+            self.frame.scale**2 * self.inflation * covariance,
         )
 
     def draws(self, points: Tensor, number: int, generator: torch.Generator) -> Tensor:
