@@ -259,7 +259,7 @@ class Candidates:
         if not self.feasible.is_certain:
             chance = self.feasible(points)
             bounds = [self._discounted(chance, one, self.width) for one in bounds]
-        return Bounds(*(one.reshape(len(x), len(self.z)) for one in bounds))
+        return Bounds(*(one.reshape(len(x), -1) for one in bounds))
 
     def bounds_at(self, location: Location) -> Bounds:
         """Bounds at a location, (1, 1), or of a design without an environment with every z, (1, m).

@@ -181,17 +181,17 @@ def _answer(verbs: Verbs, line: str) -> dict[str, Any]:
             byte = f"0x{ord(bad[0]) - 0xDC00:x}"
             raise InvalidInput(f"got the byte {byte} in a line, expected text in UTF-8")
         try:
-            request = json.loads(line, parse_int=_integer, object_pairs_hook=_object)
+            request = json.loads(
+                line,
+                # Infinite where Python refuses to read it, since it has too many digits.
+                parse_int=lambda digits: int(digits) if len(digits) < 1000 else float(digits),
+                object_pairs_hook=_object,
+            )
         except (json.JSONDecodeError, RecursionError):
             raise InvalidInput("got a line that is no JSON, expected an object") from None
         return verbs.answer(request)
     except SurefootError as error:
         return {"error": error_line(error), "code": exit_code(error)}
-
-
-def _integer(digits: str) -> int | float:
-    """A whole number; infinite where Python refuses to read it, since it has too many digits."""
-    return int(digits) if len(digits) < 1000 else float(digits)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

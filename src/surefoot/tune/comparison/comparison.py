@@ -315,13 +315,11 @@ def comparison_of(
         confidence=confidence,
         stopped=stopped,
         limits=measured_limits(limits or {}, complete, confidence),
-        on_different_workers=sum(map(_on_different_workers, complete)),
+        on_different_workers=sum(  # of those that have named them
+            len({run.worker for run in pair.values() if isinstance(run, Measurement)} - {""}) > 1
+            for pair in complete
+        ),
     )
-
-
-def _on_different_workers(pair: Mapping[str, Run]) -> bool:
-    """Whether both runs of a pair have named their workers, and these differ."""
-    return len({run.worker for run in pair.values() if isinstance(run, Measurement)} - {""}) > 1
 
 
 @dataclass(frozen=True)
