@@ -71,8 +71,16 @@ def test_normal_values_that_are_rounded_are_normal(step, n):
     samples = np.random.default_rng(n).standard_normal((200, n))
     small = [normality(1e9 + step * np.round(row / step))[1] < 0.05 for row in samples]
     assert sum(small) <= 24  # 10 are expected; more by chance with a probability of 3e-5
-    skewed = np.random.default_rng(n).exponential(size=n)
+    skewed = np.random.default_rng(n).exponential(size=max(n, 300))
     assert normality(step * np.round(skewed / step))[1] < 0.05
+
+
+@pytest.mark.parametrize("size", [1e4, 1e9, 1e12, 1e100])
+def test_rounded_values_with_an_outlier_are_not_normal_in_any_order(size):
+    values = np.append(np.random.default_rng(0).normal(20.0, 1.0, 99).round(1), size)
+    assert diagnose(values).algorithm == "robust_ucb"
+    assert normality(values)[1] < 0.01
+    assert normality(values[::-1]) == normality(values)
 
 
 def test_a_value_that_is_there_twice_is_no_rounding():

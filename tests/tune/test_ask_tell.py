@@ -610,6 +610,14 @@ def test_agents_have_the_same_verbs(write):
             wrong = await client.call_tool("tell", {"id": 9, "value": 1.0})
             assert wrong.is_error
             assert "no id 9, expected one of 1" in wrong.content[0].text
+            for verb, given, message in (
+                ("tell", {"id": 1, "value": True}, "value: got True, expected a finite number"),
+                ("tell", {"id": True, "value": 1.0}, "no id True"),
+                ("ask", {"count": True}, "True configurations, expected 1 to 1000"),
+            ):
+                wrong = await client.call_tool(verb, given)
+                assert wrong.is_error
+                assert message in wrong.content[0].text
 
     anyio.run(converse)
 

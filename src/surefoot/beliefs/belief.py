@@ -351,6 +351,8 @@ class Predictions:
             points: Designs, each followed by its environment on a `Joint` space.
             offset: Added to the posterior mean (n,), such as an effect of conditions.
         """
+        if not len(points):
+            return (points.new_zeros(0).cpu(),) * 3
         with torch.no_grad():
             band = self.belief.band
             mean, lower, upper = (end.cpu() + offset for end in band.clipped(band.ends(points)))

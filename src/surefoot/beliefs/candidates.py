@@ -239,7 +239,7 @@ class Candidates:
             return function(x)
         risks = [
             self.belief.risk(
-                function(self.space.inputs(part, self.z)).reshape(len(part), -1),
+                function(self.space.inputs(part, self.z)).reshape(len(part), len(self.z)),
                 self.weights_at(part),
             )
             for part in self._chunks(x)

@@ -304,8 +304,12 @@ class ConstraintBelief:
 
     @cached_property
     def _stated(self) -> Predictive:
-        """What is said of the margin: integrated over the hyperparameters of few values."""
-        if len(self.margin.observations) > FEW_ENOUGH:
+        """What is said of the margin: integrated over the hyperparameters of few values.
+
+        Not over an environment, at each of whose values a probability would be found.
+        """
+        many = len(self.margin.observations) > FEW_ENOUGH
+        if many or self.margin.model.space.has_environment:
             return self.margin.posterior
         return self.margin.uncertainty.smooth.over(self.margin.posterior)
 

@@ -52,21 +52,20 @@ class Exact:
         lasting: bool = True,
     ) -> Regression:
         """The regression before the first measurement (see `Features.init`)."""
-        if lasting and isinstance(space, Arms) and _are_few(space):
+        if (  # all arms make the dictionary, in this process
+            lasting
+            and isinstance(space, Arms)
+            and len(space) <= _LARGEST_TABLE
+            and not space.storage.is_elsewhere
+        ):
             return fixed_features(NystromEmbedding.of(kernel, space.points), kernel, space, ridge)
-        if lasting and isinstance(space, Arms) and _has_room(space):
+        if (  # a feature of all arms is kept for each measured one
+            lasting
+            and isinstance(space, Arms)
+            and (len(space) <= _MOST_ROWS or space.storage != InMemory())
+        ):
             return Growing(kernel, room_of(space, kernel), ridge)
         return Refitted(_AllSites(kernel), ridge)
-
-
-def _are_few(arms: Arms) -> bool:
-    """Whether all arms make the dictionary, in this process."""
-    return len(arms) <= _LARGEST_TABLE and not arms.storage.is_elsewhere
-
-
-def _has_room(arms: Arms) -> bool:
-    """Whether a feature of all arms is kept for each measured one."""
-    return len(arms) <= _MOST_ROWS or arms.storage != InMemory()
 
 
 @dataclass

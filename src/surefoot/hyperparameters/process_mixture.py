@@ -134,7 +134,9 @@ class ProcessMixture:
             for mean, covariance in zip(batch.mean, batch.covariance, strict=True):
                 normals = torch.randn(len(mean), each, dtype=torch.float64, generator=generator)
                 values.append(mean[:, None] + square_root(self.inflation * covariance) @ normals)
-        drawn = torch.cat(values, 1)[:, :number].to(points)
+        drawn = torch.cat(values, 1).to(points)
+        # In any order, so that draws of other quantities have their processes independently.
+        drawn = drawn[:, torch.randperm(drawn.shape[1], generator=generator)[:number]]
         return self.frame.level(points)[:, None] + self.frame.scale * drawn
 
     def given(self, unit: Tensor) -> list[Conditional]:

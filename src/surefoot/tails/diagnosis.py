@@ -34,7 +34,7 @@ def normality(values: Array) -> tuple[float, float]:
         The distance and its p-value.
 
     References:
-        Lilliefors 1967; Stephens 1974; Dunn and Smyth 1996, "Randomized quantile residuals".
+        Lilliefors 1967; Stephens 1974.
 
     Example:
         >>> import numpy as np
@@ -52,18 +52,19 @@ def normality(values: Array) -> tuple[float, float]:
 
 
 def _unrounded(values: Array) -> Array:
-    """Values (n,) that would be rounded to those, drawn from the fitted normal distribution."""
-    distinct = np.unique(values)
-    apart = np.diff(distinct)
-    apart = apart[apart > LAST_DIGITS * np.abs(distinct).max()]
-    if len(distinct) == len(values) or not len(apart):
+    """Values (n,) that would be rounded to those, in their steps as a fitted normal has them."""
+    ordered = np.sort(values)
+    apart = np.diff(ordered)
+    steps = apart[apart > LAST_DIGITS * np.maximum(np.abs(ordered[1:]), np.abs(ordered[:-1]))]
+    if len(steps) == len(apart) or not len(steps):
         return values
-    half = 0.5 * float(apart.min())
+    half = 0.5 * float(steps.min())
     mean, deviation = values.mean(), math.sqrt(max(values.var() - half**2 / 3.0, half**2))
-    low, high = (special.ndtr((values + end - mean) / deviation) for end in (-half, half))
-    shares = np.random.default_rng(0).random(len(values))
-    drawn = mean + deviation * special.ndtri(low + shares * (high - low))
-    return np.clip(drawn, values - half, values + half)
+    low, high = (special.ndtr((ordered + end - mean) / deviation) for end in (-half, half))
+    first, after = (np.searchsorted(ordered, ordered, side) for side in ("left", "right"))
+    shares = (np.arange(len(values)) - first + 0.5) / (after - first)
+    spread = mean + deviation * special.ndtri(low + shares * (high - low))
+    return np.clip(spread, ordered - half, ordered + half)
 
 
 def _ks_distance(samples: Array) -> Array:

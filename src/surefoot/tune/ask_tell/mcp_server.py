@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextvars import ContextVar
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +38,7 @@ def mcp_server(study: AskTell) -> MCPServer:
         from mcp.server.mcpserver.exceptions import ToolError
         from mcp.types import CallToolResult, TextContent
 
-    verbs = Verbs(study)
+    verbs, sent = Verbs(study), ContextVar[dict[str, Any]]("sent")
 
     async def with_known_arguments(context: Any, call_next: Callable[..., Any]) -> Any:
         """Refuse a call with an argument that its tool would pass over."""
@@ -46,6 +47,7 @@ def mcp_server(study: AskTell) -> MCPServer:
         if name in verbs.by_name and isinstance(given, dict):
             try:
                 verbs.check_arguments(name, given)
+                sent.set(given)
             except InvalidInput as error:
                 text = f"Error executing tool {name}: {error_line(error)}"
                 return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
@@ -54,8 +56,8 @@ def mcp_server(study: AskTell) -> MCPServer:
     def with_one_line_errors(verb: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
         @wraps(verb)
         def tool(**given: Any) -> dict[str, Any]:
-            try:
-                return verb(**given)
+            try:  # as they were sent: `given` may have 1.0 for true
+                return verb(**sent.get(given))
             except SurefootError as error:
                 raise ToolError(error_line(error)) from None
 

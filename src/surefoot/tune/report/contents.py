@@ -20,10 +20,6 @@ class Interval:
     lower: float
     upper: float
 
-    def is_apart_from(self, other: "Interval") -> bool:
-        """Whether the two have nothing in common."""
-        return self.upper < other.lower or other.upper < self.lower
-
 
 @dataclass(frozen=True)
 class Estimate:

@@ -118,7 +118,10 @@ def _row(
         for side, found in measured.items()
         if found is not None
         and not found.few
-        and found.interval.is_apart_from(predicted[side].interval)
+        and not (
+            found.interval.lower <= predicted[side].interval.upper
+            and predicted[side].interval.lower <= found.interval.upper
+        )
     ]
     sides = (
         {side: _run(number, one, key, limits) for side, one in pair.items()}
