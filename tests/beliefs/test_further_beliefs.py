@@ -88,3 +88,12 @@ def test_a_limit_leaves_a_quantity_as_it_is_predicted(number):
     limited = belief.constraints.predict(at)["limited"]
     for found, expected in zip(limited, belief.of(outcome="watched").predict(at), strict=False):
         assert torch.allclose(found, expected, rtol=0.06, atol=0.03)
+
+
+def test_candidates_are_judged_under_any_environments_and_none_are():
+    candidates, designs = run("joint").belief().candidates, torch.rand(3, 1, dtype=torch.float64)
+    for number in (1, 2, 5):
+        bounds = candidates.bounds(designs, torch.rand(number, 1, dtype=torch.float64))
+        assert [tuple(one.shape) for one in bounds] == [(3, number)] * 3
+    for none in (candidates.mean(designs[:0]), candidates.bound(designs[:0], 1.0)):
+        assert tuple(none.shape) == (0,)

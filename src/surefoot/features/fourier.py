@@ -195,8 +195,8 @@ class QuadratureFourier:
     def error_bound(self, lengthscale: float, dimension: int = 1) -> float:
         """Bound on |k - phi'phi| for points in [0, 1]^d (Mutny and Krause 2018, Theorem 1).
 
-        As published; it takes m! / (2 m)! for at most (e / 4 m)^m / sqrt(2), which it exceeds by 2 %
-        with 2 nodes and by 1 % with 4, so that errors near the bound can be larger by as much.
+        As published; it takes m! / (2 m)! for at most (e / 4 m)^m / sqrt(2), which it exceeds by
+        2 % with 2 nodes and by 1 % with 4, so that errors near the bound can be larger by as much.
 
         Args:
             lengthscale: Lengthscale of the squared exponential kernel, the same on each axis.
