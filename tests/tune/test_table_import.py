@@ -497,17 +497,24 @@ def test_two_columns_of_one_parameter_are_refused(write_study, tmp_path):
         ("0.6000000238418579", Float(0.1, 0.7, step=0.1), 0.6),
         ("0.3000001", Float(0.0, 0.3), None),
         ("1.0000001", Int(1, 4), None),
-        ("512.0", Choice([512, 1024]), 512),
-        ("1.0", Choice([1, 2.5, True]), 1),
-        ("1.0", Choice([1, "1.0"]), "1.0"),
-        ("1.0", Choice([True, "a"]), None),
     ],
 )
-def test_a_number_that_float32_has_rounded_or_a_column_of_floats_holds(text, parameter, value):
+def test_a_bound_that_float32_has_rounded_is_the_bound(text, parameter, value):
     read = value_of(text, parameter)
-    if isinstance(parameter, Choice):
-        assert read == value
-        assert type(read) is type(value)
-        return
     assert read == (value if value is None else pytest.approx(value, rel=1e-12))
     assert read is None or parameter.low <= read <= parameter.high
+
+
+@pytest.mark.parametrize(
+    ("text", "choices", "value"),
+    [
+        ("512.0", [512, 1024], 512),
+        ("1.0", [1, 2.5, True], 1),
+        ("1.0", [1, "1.0"], "1.0"),
+        ("1.0", [True, "a"], None),
+    ],
+)
+def test_a_choice_is_found_by_its_number_in_a_column_of_floats(text, choices, value):
+    read = value_of(text, Choice(choices))
+    assert read == value
+    assert type(read) is type(value)

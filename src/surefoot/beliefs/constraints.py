@@ -14,7 +14,7 @@ from torch import Tensor
 from surefoot import kernels
 from surefoot._internal.numbers import CONFIDENT, FEW_ENOUGH, OF_95, ROUNDING, TINY
 from surefoot.beliefs.estimands import of_measured_sign
-from surefoot.beliefs.intervals import CREDIBLE
+from surefoot.beliefs.intervals import Credible
 from surefoot.beliefs.outcome import OutcomeBelief
 from surefoot.beliefs.probability import Probability
 from surefoot.regression.levels import levels_of
@@ -136,7 +136,7 @@ class ConstraintBelief:
         the measurements, and of what would break the limit.
         """
         mean, deviation = _moments(self._stated, points)
-        margin = CREDIBLE.width(self.margin) * deviation
+        margin = Credible().width(self.margin) * deviation
         goal = goal_of(self.limit)
         units = goal.then(*self.margin.transform.parts)
         low, middle, high = (
@@ -403,7 +403,7 @@ class ConstraintBeliefs:
         Only by those of which more values are known than the inputs have coordinates.
         """
         known = [
-            one.probability
+            one.prospect
             for one in self.beliefs.values()
             if len(one.margin.observations) > inputs.shape[-1]
         ]

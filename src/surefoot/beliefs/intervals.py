@@ -80,5 +80,4 @@ class Credible:
         )
 
 
-CREDIBLE = Credible()
 CONFIDENCE_BOUNDS = ConfidenceBounds()

@@ -114,7 +114,7 @@ class ProcessMixture:
         """Joint posteriors (..., s, q) of each process, at points (..., q, d)."""
         groups, number = points.reshape(-1, *points.shape[-2:]), points.shape[-2]
         means, covariances = [], []
-        for part in groups.split(max(1, _PART // (self._rows * number))):
+        for part in self._parts(groups):
             given = [one.groups(number) for one in self.given(self.frame.unit(part.flatten(0, 1)))]
             means.append(torch.cat([one.mean for one in given], -2))
             covariances.append(torch.cat([one.covariance for one in given], -3))
@@ -144,7 +144,7 @@ class ProcessMixture:
         return [process.at(unit) for process in self.processes]
 
     def _parts(self, points: Tensor) -> tuple[Tensor, ...]:
-        """Points (p, d) in parts whose covariances are in the cache of a processor."""
+        """Points (p, d), or groups (p, q, d), in parts with covariances in a processor's cache."""
         return points.split(max(_LEAST_PART, _PART // self._rows))
 
     @cached_property
