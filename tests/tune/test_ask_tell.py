@@ -349,6 +349,23 @@ def test_every_request_gets_a_line_and_a_wrong_one_changes_nothing(write):
     assert everything(study) == before
 
 
+def test_a_fault_of_surefoot_is_an_answer_and_the_next_request_has_one(write, monkeypatch, capfd):
+    def fail(*_: object) -> None:
+        raise ValueError("at mysql://me:secret@host/db")
+
+    study, answers = open_ask_tell(write()), io.StringIO()
+    monkeypatch.setattr(AskTell, "ask", fail)
+    serve_lines(study, io.StringIO('{"verb": "ask"}\n{"verb": "status"}\n'), answers)
+    failed, status = map(json.loads, answers.getvalue().splitlines())
+    assert failed["code"] == 1
+    assert failed["error"].startswith("surefoot failed: ValueError: at mysql://")
+    assert "secret" not in failed["error"]
+    assert status["asked"] == []
+    said = capfd.readouterr().err
+    assert "test_ask_tell.py" in said
+    assert "secret@" not in said
+
+
 LONG = b'{"verb": "status", "x": "' + b"a" * 3_000_000 + b'"}'
 HOSTILE = [
     (LONG, "more than 1000000 characters"),

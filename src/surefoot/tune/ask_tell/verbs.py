@@ -5,13 +5,22 @@ from __future__ import annotations
 import inspect
 import json
 import re
+import sys
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TextIO
 
 from surefoot.tune.ask_tell.ask_tell import AskTell
 from surefoot.tune.ask_tell.told_values import Given
-from surefoot.tune.plain_text import LONGEST_INPUT, error_line, exit_code, shown
+from surefoot.tune.plain_text import (
+    LONGEST_INPUT,
+    STOPPED,
+    error_line,
+    exit_code,
+    shown,
+    without_passwords,
+)
 from surefoot.types import InvalidInput, SurefootError
 
 _BYTE_ORDER = "\ufeff"  # with which some shells begin what they send
@@ -192,6 +201,10 @@ def _answer(verbs: Verbs, line: str) -> dict[str, Any]:
         return verbs.answer(request)
     except SurefootError as error:
         return {"error": error_line(error), "code": exit_code(error)}
+    except Exception as error:  # a fault of surefoot's own, after which others are answered
+        print(without_passwords(traceback.format_exc()), file=sys.stderr)
+        found = error_line(SurefootError(f"surefoot failed: {type(error).__name__}: {error}"))
+        return {"error": f"{found} (traceback on standard error)", "code": STOPPED}
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
