@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,10 +13,10 @@ from torch import Tensor
 from surefoot._internal import checks
 from surefoot._internal.numbers import ROUNDING
 from surefoot._internal.process_settings import with_own_settings
-from surefoot.integrations.optuna.common_space import Ranges, nearest_in
+from surefoot.integrations.optuna.common_space import Range, Ranges, nearest_in
 from surefoot.integrations.optuna.search_space import distributions
 from surefoot.parameters import Space
-from surefoot.parameters.encoded_parameters import EncodedNumber
+from surefoot.parameters.encoded_parameters import EncodedNumber, EncodedOptional
 from surefoot.parameters.encoding import Encoding
 from surefoot.spaces import Box
 from surefoot.types import InvalidInput
@@ -43,7 +44,9 @@ class Part:
         }
 
 
-def choosable(encoding: Encoding, given: Mapping[str, Any], ranges: Ranges) -> Box:
+def choosable(
+    encoding: Encoding, given: Mapping[str, Any], ranges: Ranges, rules: Sequence[Range] = ()
+) -> Box:
     """The part of an encoded space that can be chosen.
 
     Args:
@@ -51,6 +54,7 @@ def choosable(encoding: Encoding, given: Mapping[str, Any], ranges: Ranges) -> B
         given: Values by parameter name that are known before the choice; those that their
             parameters cannot have are ignored.
         ranges: Distributions by parameter name, within those of the space.
+        rules: Ranges under choices; ignored where no configuration with the given values has them.
 
     Returns:
         A box, the encoded space itself where nothing is given and all of it can be chosen.
@@ -58,7 +62,17 @@ def choosable(encoding: Encoding, given: Mapping[str, Any], ranges: Ranges) -> B
     Raises:
         InvalidInput: If no configuration with these values satisfies the rules.
     """
-    box, fixed = _narrowed(encoding, ranges), encoding.coordinates(given)
+    known, fixed = distributions(encoding.space), encoding.coordinates(given)
+    each = list(rules)
+    for name, one in ranges.items():
+        if isinstance(encoding.parameters.get(name), EncodedOptional):
+            each += Range.narrowing(name, one, known[name])
+    if each:
+        with suppress(InvalidInput):
+            every = (*encoding.space.constraints, *each)
+            box = _narrowed(Space(encoding.space.parameters, every).encoding, ranges)
+            return box.given(fixed) if fixed else box
+    box = _narrowed(encoding, ranges)
     try:
         return box.given(fixed) if fixed else box
     except InvalidInput as error:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from operator import is_
-from typing import Any, TypeAlias
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from itertools import pairwise
+from operator import and_, is_
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from optuna.distributions import (
     BaseDistribution,
@@ -19,7 +21,11 @@ from optuna.trial import FrozenTrial, TrialState
 from surefoot._internal.numbers import ROUNDING
 from surefoot.integrations.optuna.search_space import distributions, space_of
 from surefoot.parameters import Space
+from surefoot.parameters.conditions import Comparison
 from surefoot.types import InvalidInput
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 def inferred_conditions(
@@ -117,19 +123,61 @@ Ranges: TypeAlias = Mapping[str, BaseDistribution]
 
 
 @dataclass(frozen=True)
+class Range:
+    """A part of a number's range under choices of other parameters; a rule of a space.
+
+    Args:
+        within: Comparisons with its ends, at least one.
+        under: What holds where this is the range; empty for everywhere.
+    """
+
+    within: tuple[Comparison, ...]
+    under: tuple[Comparison, ...] = ()
+
+    @classmethod
+    def narrowing(
+        cls,
+        name: str,
+        narrow: BaseDistribution,
+        widest: BaseDistribution,
+        under: tuple[Comparison, ...] = (),
+    ) -> list[Range]:
+        """The rule of a distribution in a wider one, with the ends that are not those of that."""
+        low = [Comparison(name, ">=", (narrow.low,))] if narrow.low > widest.low else []
+        high = [Comparison(name, "<=", (narrow.high,))] if narrow.high < widest.high else []
+        return [cls((*low, *high), under)] if low or high else []
+
+    @property
+    def names(self) -> set[str]:
+        """The parameters that it compares."""
+        return {one.name for one in (*self.within, *self.under)}
+
+    def __call__(self, columns: Mapping[str, Any]) -> Tensor:
+        """Whether configurations are within it (n,), by their columns."""
+        found = reduce(and_, [one.holds(columns[one.name]) for one in self.within])
+        for one in self.under:
+            found = found | ~one.holds(columns[one.name])
+        return found
+
+
+@dataclass(frozen=True)
 class CommonSpace:
     """Space of a study's parameters, and what can be chosen of it now.
 
     Args:
         space: The space that is modelled, in which all trials lie whose values were within their
             ranges.
-        ranges: Distributions that the objective function has asked for last, by name.
+        ranges: Distributions that the objective function asks for by now, by name.
         complete: The complete trials that it was found from.
+        several: Those of `ranges` that include several.
+        rules: The ranges of numbers that have another one under each choice of some parameter.
     """
 
     space: Space
     ranges: Ranges
     complete: Sequence[FrozenTrial] = ()
+    several: Ranges = field(default_factory=dict)
+    rules: tuple[Range, ...] = ()
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "complete": ()}  # a copy would find other trials
@@ -149,19 +197,22 @@ class CommonSpace:
             trials: Trials of a study, in order.
 
         Returns:
-            The space; of a number whose range was changed, the widest range.
+            The space; of a number with several ranges, the widest one.
         """
         complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
         same = 0 < len(complete) == len(self.complete) and all(map(is_, complete, self.complete))
         space = self.space if same else _space(complete, self.space)
-        ranges, known = dict[str, BaseDistribution](), distributions(space)
+        known = distributions(space)
+        several, rules = (self.several, self.rules) if same else _several(complete, known)
+        ranges = dict[str, BaseDistribution]()
         for trial in reversed(trials):
             if len(ranges) == len(known):
                 break
             for name, one in trial.distributions.items():
                 if type(one) is type(known.get(name)):
                     ranges.setdefault(name, one)
-        return CommonSpace(space, {name: ranges[name] for name in known}, complete)
+        ranges = {name: several.get(name, ranges[name]) for name in known}
+        return CommonSpace(space, ranges, complete, several, rules)
 
     @property
     def not_in_common(self) -> str:
@@ -180,7 +231,9 @@ class CommonSpace:
         if {*names} >= {*self.space.parameters}:
             return self
         space = self.space.limited_to(names)
-        return CommonSpace(space, {name: self.ranges[name] for name in space.parameters})
+        ranges = {name: self.ranges[name] for name in space.parameters}
+        rules = tuple(rule for rule in self.rules if rule.names <= ranges.keys())
+        return CommonSpace(space, ranges, rules=rules)
 
 
 NO_TRIALS = CommonSpace(Space({}), {})
@@ -196,6 +249,68 @@ def nearest_in(distribution: BaseDistribution, value: Any) -> Any:
     if step is not None:
         value = min(low + round((value - low) / step) * step, high)
     return value
+
+
+def _several(
+    complete: Sequence[FrozenTrial], known: Mapping[str, BaseDistribution]
+) -> tuple[Ranges, tuple[Range, ...]]:
+    """The widest distributions of parameters with several at a time, and ranges under choices.
+
+    Each choice of another parameter may have a range of its own. Otherwise the last range holds if
+    no other was asked for since it came, or since it came under each choice.
+    """
+    several, rules = dict[str, BaseDistribution](), list[Range]()
+    choices = [name for name, one in known.items() if isinstance(one, CategoricalDistribution)]
+    for name, widest in known.items():
+        some = [trial for trial in complete if name in trial.distributions]
+        asked = [trial.distributions[name] for trial in some]
+        if _is_constant(asked):
+            continue
+        changed = _is_changed(asked)
+        clear = [_is_constant] if changed else [_is_constant, _is_changed]
+        each = (_by_choice(some, name, widest, parent, one) for one in clear for parent in choices)
+        found = next(filter(None, each), [])
+        if found or not changed:
+            several[name] = widest
+            rules += found
+    return several, tuple(rules)
+
+
+def _is_constant(asked: Sequence[BaseDistribution]) -> bool:
+    return all(one == asked[-1] for one in asked)
+
+
+def _is_changed(asked: Sequence[BaseDistribution]) -> bool:
+    """Whether a distribution was changed now and then, and no other asked for since the last came.
+
+    If it was another one more often than the same as before, it follows something.
+    """
+    changes = sum(one != after for one, after in pairwise(asked))
+    kept = len(asked) - 1 - changes
+    return changes <= max(1, kept) and _is_constant(asked[asked.index(asked[-1]) :])
+
+
+def _by_choice(
+    some: Sequence[FrozenTrial],
+    name: str,
+    widest: BaseDistribution,
+    parent: str,
+    is_clear: Callable[[Sequence[BaseDistribution]], bool],
+) -> list[Range]:
+    """The ranges of a parameter under choices of another one; none unless they are clear."""
+    each: dict[Any, list[BaseDistribution]] = {}
+    for trial in some:
+        if parent not in trial.params:
+            return []
+        each.setdefault(trial.params[parent], []).append(trial.distributions[name])
+    last = {choice: asked[-1] for choice, asked in each.items()}
+    if _is_constant([*last.values()]) or not all(map(is_clear, each.values())):
+        return []
+    return [
+        rule
+        for choice, one in last.items()
+        for rule in Range.narrowing(name, one, widest, (Comparison(parent, "==", (choice,)),))
+    ]
 
 
 def _of_some(

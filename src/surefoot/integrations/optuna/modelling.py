@@ -11,7 +11,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from surefoot.integrations.optuna.attributes import ENVIRONMENT
-from surefoot.integrations.optuna.common_space import NO_TRIALS, CommonSpace, Ranges
+from surefoot.integrations.optuna.common_space import NO_TRIALS, CommonSpace
 from surefoot.integrations.optuna.search import Search
 from surefoot.integrations.optuna.search_space import distributions, space_of
 from surefoot.integrations.optuna.study_space import StudySpace
@@ -133,7 +133,7 @@ class Modelling:
         """Belief of an objective from the trials of a study, and from those of each branch."""
         space = tracker.encoding.space
         try:
-            found = self._belief_of(tracker, trials, self.space.common(trials).ranges)
+            found = self._belief_of(tracker, trials, self.space.common(trials))
         except NotReady as error:
             complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
             raise _no_value(study, complete, space, self._wanted) from error
@@ -155,7 +155,7 @@ class Modelling:
         return f"a finite value{named}"
 
     def _belief_of(
-        self, tracker: StudyTracker, trials: Sequence[FrozenTrial], ranges: Ranges
+        self, tracker: StudyTracker, trials: Sequence[FrozenTrial], common: CommonSpace
     ) -> StudyBelief:
         """Belief from the trials of a study, in its units."""
         from surefoot.integrations.optuna.study_belief import StudyBelief
@@ -168,7 +168,7 @@ class Modelling:
             found.numbers,
             found.configuration,
             by,
-            ranges,
+            common,
             self.search.predicted,
             declared=self.search.problem.objectives,
         )
@@ -182,7 +182,7 @@ class Modelling:
             common = branch.common
             if common.space.parameters:
                 tracker = self.search.tracker(study, common.space.encoding, 0, [objective])
-                found = self._belief_of(tracker, branch.trials, common.ranges)
+                found = self._belief_of(tracker, branch.trials, common)
                 models.append(replace(found, constant=branch.constant))
         return models
 

@@ -24,7 +24,7 @@ from surefoot.beliefs import Belief, gains
 from surefoot.beliefs.belief import rows
 from surefoot.beliefs.constraints import goal_of
 from surefoot.integrations.optuna.choosable import Part, choosable, encoded
-from surefoot.integrations.optuna.common_space import Ranges
+from surefoot.integrations.optuna.common_space import CommonSpace
 from surefoot.integrations.optuna.fitted_values import Arrays, FittedValues, as_array
 from surefoot.integrations.optuna.predicted import VALUE, Environments, Predicted
 from surefoot.integrations.optuna.predictions import (
@@ -55,7 +55,7 @@ class StudyBelief:
         trials: Numbers of the trials in the model, in the order in which they were read.
         configuration: Function that returns the configuration of a point (d,).
         by: Rule of the recommendation.
-        ranges: Distributions that the objective function has asked for last, by name.
+        common: Space of the parameters that vary, and their ranges by now.
         predicted: Quantity of a configuration that is predicted.
         constant: Values of the parameters that do not vary, by name.
         branches: Function that returns the beliefs of the branches of a conditional search space,
@@ -78,7 +78,7 @@ class StudyBelief:
     trials: list[int]
     configuration: Callable[[Tensor], dict[str, Any]]
     by: By
-    ranges: Ranges
+    common: CommonSpace
     predicted: Predicted = VALUE
     constant: Mapping[str, Any] = field(default_factory=dict)
     branches: Callable[[], list[StudyBelief]] = list
@@ -460,7 +460,8 @@ def _recommendations(model: StudyBelief, given: Mapping[str, Any]) -> list[Study
     if model._branches:
         return [one for branch in model._branches for one in _recommendations(branch, given)]
     state, belief = PolicyState(torch.Generator().manual_seed(0)), model.belief
-    now = Part(choosable(model.encoding, {}, model.ranges), given, model.ranges)
+    ranges, rules = model.common.ranges, model.common.rules
+    now = Part(choosable(model.encoding, {}, ranges, rules), given, ranges)
     if given or now.box is not model.encoding.box:
         part = model.encoding.part(now.box, given)
         belief = replace(belief, space=part_of(belief.space, part))

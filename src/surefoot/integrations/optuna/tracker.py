@@ -19,7 +19,7 @@ from surefoot._internal.numbers import LAST_DIGITS, SAMPLES
 from surefoot._internal.user_warnings import warn
 from surefoot.integrations.optuna.attributes import ENVIRONMENT
 from surefoot.integrations.optuna.choosable import Part, choosable, rounded
-from surefoot.integrations.optuna.common_space import Ranges
+from surefoot.integrations.optuna.common_space import Range, Ranges
 from surefoot.integrations.optuna.environment import StudyEnvironment
 from surefoot.integrations.optuna.objectives import penalty_of
 from surefoot.integrations.optuna.reservation import MOVES, read_reservation
@@ -326,12 +326,13 @@ class StudyTracker:
             z = self._reader.environment_of(trial) if place.z is None else place.z
             self._pending[trial.number] = _Pending(self.optimizer.expect(place.point, z), place)
 
-    def part(self, given: Mapping[str, Any], ranges: Ranges) -> Part:
+    def part(self, given: Mapping[str, Any], ranges: Ranges, rules: Sequence[Range] = ()) -> Part:
         """What can be chosen.
 
         Args:
             given: Values by parameter name that are known before the choice.
             ranges: Distributions by parameter name, of which the values are to be.
+            rules: Ranges under choices.
 
         Returns:
             The part of the search space.
@@ -339,7 +340,7 @@ class StudyTracker:
         Raises:
             InvalidInput: If no configuration with these values satisfies the rules.
         """
-        return Part(choosable(self.encoding, given, ranges), given, ranges)
+        return Part(choosable(self.encoding, given, ranges, rules), given, ranges)
 
     def propose(self, number: int, part: Part) -> dict[str, Any]:
         """Choose a configuration, pending under the number of its trial.
