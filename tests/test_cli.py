@@ -445,6 +445,14 @@ def test_a_warning_is_one_line(capsys):
     assert capsys.readouterr().err == "Warning: first second\n"
 
 
+def test_the_same_warning_comes_once(capsys):
+    with one_line_errors():
+        for text in ("first", "second", "first", "first"):
+            with warnings.catch_warnings():  # which forgets what has been said
+                warnings.warn(text, stacklevel=1)
+    assert capsys.readouterr().err == "Warning: first\nWarning: second\n"
+
+
 def test_a_run_goes_on_where_nobody_reads_what_it_says(study):
     """As with `surefoot tune study.toml | head -1`."""
     path = study(rounds=4)

@@ -170,8 +170,8 @@ def check(
         values = given_texts(given)
         checked = check_once(study, config, lambda text: _say(text, err=True), values, repeat)
         _say("\n".join(checked.lines()))
-        if isinstance(checked.result, Failure):
-            raise typer.Exit(STOPPED)
+        if checked.stopped or isinstance(checked.result, Failure):
+            raise typer.Exit(INTERRUPTED if checked.stopped else STOPPED)
 
 
 @app.command()
@@ -250,7 +250,8 @@ def recommend(
             return
         best = summary.state.recommendation  # or why there is none
         _say("\n".join(summary.lines(measured_verdict(summary.state.study_file, best.params))))
-        typer.echo(f"From {summary.trials} trials, {summary.failed} of them failed.")
+        trials = f"{summary.trials} trial{'s' * (summary.trials != 1)}"
+        typer.echo(f"From {trials}, {summary.failed} of them failed.")
 
 
 @app.command()

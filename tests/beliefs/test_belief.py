@@ -14,7 +14,7 @@ from support.optimizers import optimizer_of
 from support.variants import default_on
 from surefoot.beliefs import Belief, gains
 from surefoot.hyperparameters import GAUSSIAN, GivenHyperparameters, HyperparameterFit
-from surefoot.types import OBJECTIVE, Measurement
+from surefoot.types import OBJECTIVE, InvalidInput, Measurement
 
 CHANCE = 1e-4  # that a right sampler fails a test
 TO_THE_END = sf.StudentT(passes=500, tolerance=1e-10)  # whatever it starts from
@@ -90,6 +90,25 @@ def test_later_measurements_change_it_only_where_it_is_asked_for_anew(name: str)
     for one, other in zip(before.predict(LINE), known.predict(LINE), strict=True):
         assert torch.equal(one, other)
     assert not torch.equal(optimizer.belief().predict(LINE)[0], before.predict(LINE)[0])
+
+
+@every
+def test_points_of_other_columns_are_refused(name: str) -> None:
+    belief, columns = told_belief(name), inputs(SPACES[name], 3).shape[1]
+    for wrong in (columns + 1, max(columns - 1, 3 - columns)):
+        for use in (lambda x: belief.draws(x, 2), lambda x: belief.conditioned(x, [0.0] * 3)):
+            with pytest.raises(InvalidInput, match=rf"has shape \(3, {wrong}\), expected"):
+                use(torch.zeros(3, wrong))
+
+
+@pytest.mark.parametrize("given", [1.0, None, [1.0], "1"])
+@pytest.mark.parametrize("field", ["values", "sems"])
+def test_values_without_names_are_refused(field: str, given: Any) -> None:
+    optimizer = build("box")
+    right = {"where": [0.2], "values": {OBJECTIVE: 1.0}, field: given}
+    with pytest.raises(InvalidInput, match=rf"`{field}` is .*, expected numbers by outcome"):
+        optimizer.record([Measurement(**right)])
+    assert not len(optimizer.history.rewards)
 
 
 @pytest.mark.long

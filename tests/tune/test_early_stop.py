@@ -108,6 +108,15 @@ def test_it_stays_ended_and_goes_on_for_more_rounds(write_study, probability):
     assert len(again.asked) == 24 - 9
 
 
+def test_a_run_with_nothing_left_says_why(write_study, probability):
+    probability[:] = [0.0]
+    path = write_study(STOP)
+    tune(trials_of(path, rounds=45), Scripted(), Stop())
+    said = " ".join(surefoot("tune", path, "--rounds", 45).split())
+    assert "The search ended after 6 rounds: the probability that more than 5 %" in said
+    assert "is left to gain is below 0.001." in said
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("rounds", [40, 30, 12, 8, 3])
 def test_it_stays_ended_for_fewer_rounds(write_study, probability, rounds):

@@ -17,6 +17,7 @@ import pytest
 import sqlalchemy
 from optuna.trial import TrialState
 
+from support.commands import surefoot
 from support.processes import wait_until_gone
 from support.study_doubles import Scripted, all_of, trials_of
 from surefoot.integrations.optuna import INTERRUPTED
@@ -299,6 +300,15 @@ def test_ctrl_c_ends_a_program_that_starts(program, imported):
         assert process.stdout is not None
         assert process.stderr is not None
         assert (code, process.stdout.read(), process.stderr.read()) == (-signal.SIGINT, "", "")
+
+
+@pytest.mark.parametrize("repeat", [1, 3])
+def test_ctrl_c_in_a_check_is_its_exit_code(write_study, repeat):
+    """The running measurement is shown, so that `check S && tune S` does not go on."""
+    bench = f"import os\nos.kill({os.getpid()}, 2)\nprint(1.5)"
+    path = write_study(bench=bench)
+    said = surefoot("check", path, "--repeat", repeat, code=130)
+    assert "measurement: 1.5" in said
 
 
 TERMINAL = """

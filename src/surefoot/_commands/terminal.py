@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import math
 import re
@@ -109,7 +110,10 @@ def one_line_errors() -> Iterator[None]:
     """Errors of surefoot, with an exit code, and warnings are a line each on standard error."""
     try:
         with warnings.catch_warnings():
-            warnings.showwarning = _say_warning
+            once = functools.cache(say)  # what is formed anew for each figure warns each time
+            warnings.showwarning = lambda message, *_, **__: once(
+                f"Warning: {' '.join(str(message).split())}", err=True
+            )
             yield
     except SurefootError as error:
         typer.echo(error_line(error), err=True)
@@ -123,10 +127,6 @@ def one_line_errors() -> Iterator[None]:
     except KeyboardInterrupt:
         typer.echo("interrupted", err=True)
         raise typer.Exit(INTERRUPTED) from None
-
-
-def _say_warning(message: Warning | str, *_: object, **__: object) -> None:
-    say(f"Warning: {' '.join(str(message).split())}", err=True)
 
 
 def say(text: str, err: bool = False) -> None:

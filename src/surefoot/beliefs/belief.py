@@ -307,8 +307,14 @@ class Belief:
     def _inputs(self, points: Designs) -> Tensor:
         """Inputs (n, d) of the model: designs, where there is no environment."""
         if named_rows(self.space, points) is None:
-            rows = rows_of(self.space, points)
-            return checks.matrix("points", rows, self.space.seen.lower.device)
+            lower = self.space.seen.lower
+            rows = checks.matrix("points", rows_of(self.space, points), lower.device)
+            if rows.shape[1] == len(lower):
+                return rows
+            behind = ", each design with the environment behind it" * self.space.has_environment
+            raise InvalidInput(
+                f"`points` has shape {tuple(rows.shape)}, expected (n, {len(lower)}){behind}."
+            )
         if self.space.has_environment:
             raise InvalidInput(
                 f"`points` is {checks.shown(points)}, expected inputs (n, dx + dz) of the model: "

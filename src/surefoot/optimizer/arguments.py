@@ -242,6 +242,12 @@ def checked_measurement(
         declared: The outcomes that are declared.
         undeclared: Whether values of other outcomes are accepted.
     """
+    for name, of in (("values", given.values), ("sems", given.sems)):
+        if not isinstance(of, Mapping):
+            raise InvalidInput(
+                f"`{name}` is {checks.shown(of)}, expected numbers by outcome, such as "
+                f"{{{OBJECTIVE!r}: 1.0}}."
+            )
     others = {name: one for name, one in given.values.items() if name != OBJECTIVE}
     if undeclared:
         values = others

@@ -48,6 +48,7 @@ class Checked:
         environment: The environment that it was measured in, if that is chosen.
         result: The last measurement, in the study's units, or the failure.
         values: All measured values of it, where it was measured several times.
+        stopped: Whether Ctrl-C ended it.
     """
 
     study_file: StudyFile
@@ -55,6 +56,7 @@ class Checked:
     environment: Mapping[str, Any]
     result: Measurement | Failure
     values: Sequence[float] = ()
+    stopped: bool = False
 
     def lines(self) -> list[str]:
         """Lines about what was measured and read."""
@@ -134,7 +136,7 @@ def check(
         StudyFileError: If the study file is invalid, or its storage cannot be used.
         InvalidInput: If the configuration cannot be used.
         CommandFailed: If the study file's setup or teardown fails.
-        KeyboardInterrupt: At Ctrl-C.
+        KeyboardInterrupt: At a second Ctrl-C.
     """
     study_file = StudyFile.load(path)
     check_study(study_file)
@@ -161,7 +163,7 @@ def check(
                 values.append(result.number.value)
             if isinstance(result, Failure) or stop.requested or len(values) >= repeat:
                 break
-    return Checked(study_file, setting, under, result, values)
+    return Checked(study_file, setting, under, result, values, stop.requested)
 
 
 def _read(

@@ -134,8 +134,9 @@ def run(
             late = without_effect(study_file, trials.rounds)
             for note in [*shell_notes(study_file.objective.commands), *([late] if late else [])]:
                 display.note(f"warning: {note}")
-            if resumed := _resumed(trials, before):
-                display.note(resumed)
+            end = Schedule(before, trials.rounds).end if complete else None
+            for note in filter(None, [_resumed(trials, before), str(end or "")]):
+                display.note(note)
             if not complete:
                 with set_up(study_file, kept, stop, display.note):
                     _tune(trials, objective, workers or 1, executor, stop, kept, display)

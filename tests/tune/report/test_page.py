@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 import pytest
 
 from support.report_examples import CHOICE, NUMBER, report_of, slice_of, trial
+from surefoot.tune.estimate_text import Units
 from surefoot.tune.report.contents import Checkpoint, Decision, Interval, Parameter, Slice
 from surefoot.tune.report.page import page
 
@@ -127,6 +128,22 @@ def test_every_text_of_the_study_is_escaped():
     # A figure's own texts are markup to plotly, so they are escaped inside the JSON too.
     for figure in figures(text).values():
         assert "<script>" not in json.dumps(figure)
+
+
+def test_plotly_shows_every_text_of_the_study_as_it_is():
+    """It decodes no entities of quotes, and takes tags for markup."""
+    odd = '\u00b5s/<b>op</b> & "it\'s"'
+    parameter = Parameter(odd, choices=(odd, "other"))
+    trials = tuple(trial(number, 10.0 + number, params={odd: odd}) for number in range(5))
+    units = Units(odd, {odd: odd})
+    text = page(report_of(trials, (parameter,), slices=(slice_of(parameter),), units=units))
+    shown = json.dumps(figures(text), ensure_ascii=False)
+    assert "<b>" not in shown
+    assert "&quot;" not in shown
+    assert "&#x27;" not in shown
+    as_plotly_reads_it = json.loads(shown.replace("&lt;", "<").replace("&gt;", ">"))
+    titles = [one["layout"]["yaxis"]["title"] for one in as_plotly_reads_it.values()]
+    assert f"measured [{odd}]".replace("&", "&amp;") in [one["text"] for one in titles]
 
 
 @pytest.mark.long

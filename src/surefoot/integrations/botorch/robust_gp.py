@@ -81,7 +81,7 @@ class RobustGP(Model, GP, FantasizeMixin):
     Its posterior is the one of `surefoot.algorithms.robust_ucb`: kernel, noise scale, degrees of
     freedom and a transformation of the outcomes are fitted, and outliers lose their weight. It is
     fitted where it is first needed; `fit_gpytorch_mll` leaves it as it is. Computations are in
-    float64, posteriors have the dtype of the inputs.
+    float64, posteriors have the dtype of the inputs, or that of an outcome transform.
 
     The posterior has the moments of a mixture over 16 samples of the hyperparameters, with up to
     1,000 outcomes. It is Gaussian, or a `ChainPosterior` with exact samples and quantiles where the

@@ -184,7 +184,8 @@ class CategoricalParameter(ParameterSection):
 
     type: Literal["categorical"]
     choices: list[str | bool | int | float] = Field(
-        description="a list of at least 2 different strings, numbers or booleans"
+        description="a list of at least 2 different strings, numbers or booleans (1, 1.0 and true "
+        "are not different)"
     )
     default: _Choice = None
     guess: _Choice = None

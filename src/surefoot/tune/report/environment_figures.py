@@ -1,14 +1,19 @@
 """The recommended configuration over its random environment, with the risk marked."""
 
 from collections.abc import Sequence
-from html import escape
 from itertools import accumulate, pairwise
 
 import plotly.graph_objects as go
 
 from surefoot._internal.numbers import ROUNDING
 from surefoot.tune.report.contents import EnvironmentView, Report
-from surefoot.tune.report.formatting import interval_text, setting, settings_html, within
+from surefoot.tune.report.formatting import (
+    escape,
+    interval_text,
+    setting,
+    settings_html,
+    within,
+)
 from surefoot.tune.report.plotting import (
     BLUE,
     GRID,
@@ -74,7 +79,7 @@ def over_one_variable(report: Report, view: EnvironmentView) -> go.Figure:
     tail = in_tail(report, view)
     tail = [tail[index] for index in order]
     axis = AxisRange.of_intervals([*predicted, report.value], margin=0.12)
-    figure = new_figure(escape(name), "predicted", axis, height=460)
+    figure = new_figure(name, "predicted", axis, height=460)
     trials = [trial for trial in report.measured if name in trial.environment]
     add_measurements(
         figure,

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from html import escape
 from itertools import chain
 from typing import Any
 
@@ -12,7 +11,7 @@ from scipy import stats
 
 from surefoot.tune.estimate_text import measured_text as number
 from surefoot.tune.report.contents import DecisionRow, Report, Slice
-from surefoot.tune.report.formatting import interval_text, setting, trial_html
+from surefoot.tune.report.formatting import escape, interval_text, setting, trial_html
 from surefoot.tune.report.plotting import (
     BAND,
     BLUE,
@@ -205,7 +204,7 @@ def slice_figure(report: Report, along: Slice, limited: str = "") -> go.Figure:
     """
     name, choices = along.parameter.name, along.parameter.choices
     axis = _limited_axis(report, limited) if limited else _slice_axis(report)
-    figure = new_figure(escape(report.units.parameters.get(name, "")), "", axis, **SMALL)
+    figure = new_figure(report.units.parameters.get(name, ""), "", axis, **SMALL)
     known = [pair for pair in report.readings(limited) if name in pair[0].params]
     trials, values = [trial for trial, _ in known], [value for _, value in known]
     positions = [_position(along, trial.params[name]) for trial in trials]

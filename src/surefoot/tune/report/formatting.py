@@ -1,11 +1,16 @@
 """Numbers, configurations and trials as text for people."""
 
+import html
 import math
-from html import escape
 from typing import Any
 
 from surefoot.tune.estimate_text import measured_text as number
 from surefoot.tune.report.contents import Interval, Trial
+
+
+def escape(text: str) -> str:
+    """Text in a figure, whose tags and entities Plotly reads, but not that of a quote."""
+    return html.escape(text, quote=False)
 
 
 def within(value: float, width: float) -> str:

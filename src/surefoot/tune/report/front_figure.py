@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from html import escape
 from itertools import combinations
 
 import plotly.graph_objects as go
 
 from surefoot.integrations.optuna.front import Front, ParetoPoint
 from surefoot.tune.report.contents import Interval, Report, Trial
-from surefoot.tune.report.formatting import interval_text, settings_html
+from surefoot.tune.report.formatting import escape, interval_text, settings_html
 from surefoot.tune.report.plotting import (
     BLUE,
     ORANGE,
@@ -52,7 +51,7 @@ def front_figure(
     measured = [one for one in trials if {x, y} <= one.constraints.keys()]
     values = {name: [one.constraints[name] for one in measured] for name in (x, y)}
     axes = {name: _axis(front, name, values[name]) for name in (x, y)}
-    label = {name: escape((titles or {}).get(name, name)) for name in (x, y)}
+    label = {x: x, y: y, **(titles or {})}
     figure = new_figure(label[x], label[y], axes[y])
     figure.update_xaxes(range=[axes[x].low, axes[x].high])
     add_measurements(

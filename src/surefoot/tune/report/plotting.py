@@ -11,7 +11,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from surefoot.tune.report.contents import Interval, Trial
-from surefoot.tune.report.formatting import trial_html
+from surefoot.tune.report.formatting import escape, trial_html
 from surefoot.types import Constraint
 
 BLUE = "#3f86c8"
@@ -87,9 +87,9 @@ def new_figure(x_title: str, y_title: str, axis: AxisRange, **layout: Any) -> go
         margin={"l": 64, "r": 16, "t": 16, "b": 52},
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "traceorder": "normal"},
         hoverlabel={"align": "left"},
-        xaxis={"title": {"text": x_title}, "zeroline": False, "automargin": True},
+        xaxis={"title": {"text": escape(x_title)}, "zeroline": False, "automargin": True},
         yaxis={
-            "title": {"text": y_title},
+            "title": {"text": escape(y_title)},
             "range": [axis.low, axis.high],
             "zeroline": False,
             "automargin": True,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from optuna.trial import FrozenTrial
 
+from surefoot.tune.definition.constraint_text import probability_text
 from surefoot.tune.study.trial_attributes import is_interrupted, is_round
 from surefoot.tune.study.trial_owner import owner_of
 from surefoot.types import NotReady
@@ -76,7 +77,8 @@ def stored_stop(state: StudyState, rounds: int) -> EndOfSearch | None:
     return EndOfSearch(
         stored["begun"],
         stored["target"],
-        f"the probability that more than {share} is left to gain is {stored['probability']:.2g}",
+        f"the probability that more than {share} is left to gain is "
+        f"{probability_text(stored['probability'])}",
     )
 
 
