@@ -69,7 +69,7 @@ class Scripted:
     def check(self) -> None:
         return None
 
-    def measure(self, params: dict[str, Any], stop: Stop, *race: object) -> Measurement | Failure:
+    def measure(self, params: dict[str, Any], stop: Stop, *most: object) -> Measurement | Failure:
         self.before()
         self.asked.append(dict(params))
         return self.results.pop(0) if self.results else measurement(1.0, 0.1)

@@ -60,7 +60,7 @@ def comparing(path: Path, pairs: int = 40, all_pairs: bool = False) -> Comparing
 class Drifting(Scripted):
     """Measures `share` on a machine that becomes slower from run to run."""
 
-    def measure(self, params, stop, *race):
+    def measure(self, params, stop, *most):
         super().measure(params, stop)
         return measurement((1 + 0.2 * len(self.asked)) * params["share"], 0.1)
 
@@ -126,7 +126,7 @@ class Limited(Scripted):
         super().__init__()
         self.limited = {512: a, 4096: b}
 
-    def measure(self, params, stop, *race):
+    def measure(self, params, stop, *most):
         super().measure(params, stop)
         constraints = self.limited[params["size"]]
         return measurement(params["share"], 0.1, others=constraints)
@@ -165,7 +165,7 @@ def test_a_comparison_goes_on_until_it_is_known_whether_the_better_one_keeps_its
     write_study,
 ):
     class Around(Limited):
-        def measure(self, params, stop, *race):
+        def measure(self, params, stop, *most):
             beyond = params["size"] == 4096 and len(self.asked) % 10 < 2
             self.limited = {512: {"p99": 1.0}, 4096: {"p99": 30.0 if beyond else 10.0}}
             return super().measure(params, stop)
@@ -205,7 +205,7 @@ def test_a_stop_ends_after_the_running_measurement_and_the_pair_is_completed_lat
 class WithErrors(Scripted):
     """Measures `share`; single runs go wrong, with an error that says so."""
 
-    def measure(self, params, stop, *race):
+    def measure(self, params, stop, *most):
         super().measure(params, stop)
         wrong = len(self.asked) % 5 == 0
         return measurement(params["share"] + 3.0 * wrong, 0.1, sem=3.0 if wrong else 0.01)
@@ -277,7 +277,7 @@ def test_whatever_a_run_reports_is_recorded_and_read_again(write_study):
 class OnWorkers(Scripted):
     """Measures `share` on two workers in turn, of which one is slower; the first runs name none."""
 
-    def measure(self, params, stop, *race):
+    def measure(self, params, stop, *most):
         super().measure(params, stop)
         number = len(self.asked) - 1
         worker = "" if number < 4 else "ab"[number // 3 % 2]

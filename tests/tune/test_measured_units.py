@@ -28,8 +28,6 @@ from surefoot.tune.measuring.measurement import (
 from surefoot.tune.measuring.observed_constraints import check_constraints, printed_constraints
 from surefoot.tune.measuring.printed_value import printed_value
 from surefoot.tune.measuring.quantity import Missing, Quantity, plain
-from surefoot.tune.measuring.race import PrintedSamples, Race
-from surefoot.tune.measuring.supervised_process import Tail
 from surefoot.tune.measuring.unit_scales import factor, scale
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study.compatibility import recorded_units
@@ -278,21 +276,12 @@ def test_a_number_is_in_the_unit_of_the_study_wherever_it_comes_in(
             door()
 
 
-def printed_samples(one: str) -> PrintedSamples:
-    stream = Tail()
-    stream.add(f"samples: {', '.join([one] * 40)}\n".encode())
-    return PrintedSamples(stream)
-
-
 @pytest.mark.parametrize(("unit", "declared", "size"), FAMILIES)
-def test_errors_and_samples_are_converted_too(unit, declared, size):
+def test_errors_are_converted_too(unit, declared, size):
     number = printed_value(f"900 {declared} ± 1.5 {unit}")
     assert number.sem == pytest.approx(1.5 * size)
     values = printed_value(f'{{"v": ["3 {declared}", "1.5 {unit}"]}}', ValueName("v"))
     assert (values.value, values.unit) == (pytest.approx((3 + 1.5 * size) / 2), plain(declared))
-    race = Race(1.0 * size, maximize=False, unit=declared)
-    assert race(printed_samples(f"1.5 {unit}"))
-    assert not race(printed_samples(f"0.5 {unit}"))
 
 
 @pytest.mark.parametrize(

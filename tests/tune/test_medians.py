@@ -102,16 +102,16 @@ def test_more_series_to_choose_from_have_wider_intervals() -> None:
 
 TEXT = """
 study = {{ name = "s", direction = "{direction}", rounds = 60 }}
-objective = {{ command = "b {{x}}", unit = "ms", race = {race} }}
+objective = {{ command = "b {{x}}", unit = "ms" }}
 parameters = {{ x = {{ type = "float", low = 0, high = 1, default = 1 }} }}
 confirm = {{ share = 0.5, candidates = 2 }}
 """
 
 
-def confirmed(tmp_path: Any, sign: float = 1.0, race: str = "false", failed: int = 0) -> Any:
+def confirmed(tmp_path: Any, sign: float = 1.0, failed: int = 0) -> Any:
     """30 rounds of search, and 30 of a stage of three candidates, the defaults among them."""
     direction = "minimize" if sign > 0 else "maximize"
-    (path := tmp_path / "s.toml").write_text(TEXT.format(direction=direction, race=race))
+    (path := tmp_path / "s.toml").write_text(TEXT.format(direction=direction))
     opened = create_study(StudyFile.load(path))
     random = np.random.default_rng(0)
     chosen = [{"x": 0.5}, {"x": 0.25}, {"x": 1.0}]
@@ -155,11 +155,8 @@ def test_the_confirm_stage_ends_in_a_statement_by_its_own_runs(tmp_path: Any, si
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("race", "failed"), [("true", 0), ("false", 5)])
-def test_runs_that_end_early_or_fail_say_nothing_or_less(
-    tmp_path: Any, race: str, failed: int
-) -> None:
-    assert summarise(confirmed(tmp_path, race=race, failed=failed)).statements == ()
+def test_runs_that_fail_say_nothing_or_less(tmp_path: Any) -> None:
+    assert summarise(confirmed(tmp_path, failed=5)).statements == ()
 
 
 def compared(b: list[float | None], **parts: Any) -> Any:
@@ -175,7 +172,7 @@ def compared(b: list[float | None], **parts: Any) -> Any:
 
 @pytest.fixture
 def comparing(tmp_path: Any) -> Comparing:
-    (path := tmp_path / "s.toml").write_text(TEXT.format(direction="minimize", race="false"))
+    (path := tmp_path / "s.toml").write_text(TEXT.format(direction="minimize"))
     a, b = NamedSetting("A", {"x": 1.0}), NamedSetting("B", {"x": 0.5})
     return Comparing(StudyFile.load(path), a, b, 30, 0.95, True)
 

@@ -30,7 +30,6 @@ WITHIN = {  # options and keys of tables that every file has
     "safe": ("study.safe", "safe = true"),
     "initial": ("study.initial", "initial = 5"),
     "log": ("objective.log", "log = true"),
-    "race": ("objective.race", "race = true"),
     "study.direction": ("study.direction", 'direction = "minimize"'),
     "objective.value": ("objective.value", 'value = "p95"'),
     "objective.unit": ("objective.unit", 'unit = "ms"'),
@@ -82,7 +81,7 @@ def test_what_does_not_go_together_is_refused_by_its_key(tmp_path, option, other
 FREE = [  # by no table, and by no rule of a single objective
     (option, scheme)
     for scheme in SCHEMES
-    for option in ("assume", "confirm", "constraints", "initial", "log", "prior", "race", "repeats")
+    for option in ("assume", "confirm", "constraints", "initial", "log", "prior", "repeats")
     if {(option, scheme), (scheme, option)}.isdisjoint((a, b) for a, b, _ in CONFLICTS)
     and (option, scheme) != ("log", "objectives")
 ]
@@ -132,7 +131,7 @@ def test_all_that_does_not_go_together_is_named_at_once(tmp_path, other):
 
 
 @pytest.mark.parametrize(
-    "key", ["confirm", "repeats", "stop", "prior", "safe", "initial", "log", "race", "constraints"]
+    "key", ["confirm", "repeats", "stop", "prior", "safe", "initial", "log", "constraints"]
 )
 def test_what_some_schemes_exclude_goes_with_a_single_value(tmp_path, key):
     (path := tmp_path / "study.toml").write_text(_text("", key))

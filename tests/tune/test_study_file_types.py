@@ -40,7 +40,7 @@ PLAIN = {
     "require": [{"rule": "i <= f"}],
 }
 PLAIN["study"] |= {"safe": False}
-PLAIN["objective"] |= {"teardown": "b", "keep": True, "race": False, "unit": "ms", "log": False}
+PLAIN["objective"] |= {"teardown": "b", "keep": True, "unit": "ms", "log": False}
 PLAIN["objective"] |= {"effects": ["worker"], "estimand": "mean"}
 UNIFORM = {"distribution": "uniform", "low": 0, "high": 1}
 NORMAL = {"distribution": "normal", "mean": 0, "std": 1, "low": -1, "high": 1}

@@ -35,7 +35,6 @@ from surefoot.tune.study.model_checks import contradictions
 from surefoot.tune.study.schedule import Schedule
 from surefoot.tune.study.state import StudyState
 from surefoot.tune.study.trial_attributes import (
-    ENDED_EARLY,
     LEFT_BEHIND,
     failure_reason,
     is_interrupted,
@@ -298,8 +297,7 @@ def result_of(trial: FrozenTrial, study_file: StudyFile) -> str:
         reported = trial_constraints(trial)
         limits = beyond_text(reported, study_file.constraints, study_file.units.reported)
         value = objectives_text(study_file, value, reported)
-        early = ", ended early" if trial.user_attrs.get(ENDED_EARLY) else ""
-        return f"trial {trial.number}: {value}{early}{_environment(trial)}{limits}"
+        return f"trial {trial.number}: {value}{_environment(trial)}{limits}"
     if is_interrupted(trial):
         return f"trial {trial.number}: {failure_reason(trial)}"
     return f"trial {trial.number}: failed, {explained_failure(trial)}"

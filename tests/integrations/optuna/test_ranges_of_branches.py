@@ -84,7 +84,7 @@ def test_the_same_trials_have_the_same_ranges():
     again = common.after(trials)
     assert (again.ranges, again.rules) == (common.ranges, common.rules)
     assert not common.limited_to(["lr"]).rules
-    assert common.limited_to(["lr", "opt"]).rules == common.rules
+    assert common.limited_to(["lr", "opt"]) is common
 
 
 def measured(order: Sequence[tuple[str, FloatDistribution]]) -> optuna.Study:

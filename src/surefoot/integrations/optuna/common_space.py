@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from itertools import pairwise
-from operator import and_, is_
+from operator import and_, is_, or_
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from optuna.distributions import (
@@ -147,17 +147,10 @@ class Range:
         high = [Comparison(name, "<=", (narrow.high,))] if narrow.high < widest.high else []
         return [cls((*low, *high), under)] if low or high else []
 
-    @property
-    def names(self) -> set[str]:
-        """The parameters that it compares."""
-        return {one.name for one in (*self.within, *self.under)}
-
     def __call__(self, columns: Mapping[str, Any]) -> Tensor:
         """Whether configurations are within it (n,), by their columns."""
-        found = reduce(and_, [one.holds(columns[one.name]) for one in self.within])
-        for one in self.under:
-            found = found | ~one.holds(columns[one.name])
-        return found
+        inside = reduce(and_, [one.holds(columns[one.name]) for one in self.within])
+        return reduce(or_, [~one.holds(columns[one.name]) for one in self.under], inside)
 
 
 @dataclass(frozen=True)
@@ -231,9 +224,7 @@ class CommonSpace:
         if {*names} >= {*self.space.parameters}:
             return self
         space = self.space.limited_to(names)
-        ranges = {name: self.ranges[name] for name in space.parameters}
-        rules = tuple(rule for rule in self.rules if rule.names <= ranges.keys())
-        return CommonSpace(space, ranges, rules=rules)
+        return CommonSpace(space, {name: self.ranges[name] for name in space.parameters})
 
 
 NO_TRIALS = CommonSpace(Space({}), {})

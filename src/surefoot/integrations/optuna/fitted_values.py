@@ -111,31 +111,6 @@ class FittedValues:
         told = torch.from_numpy(np.asarray(values, dtype=float))
         return self._sign * as_array(self.belief.predictions.scales.whole(told))
 
-    @with_own_settings
-    def interval_of_run(self, value: float, lower: float, upper: float) -> tuple[float, float]:
-        """The central 95 % interval of one more measurement of a configuration.
-
-        It allows for the noise that is fitted, beside what is not known of the value, and not for
-        the standard error that the measurement states itself.
-
-        Args:
-            value: What is predicted of the configuration.
-            lower: Lower end of its 95 % interval.
-            upper: Upper end.
-
-        Returns:
-            Lower and upper end.
-        """
-        from scipy import stats
-
-        middle, *ends = self.on_model_scale(np.array([value, lower, upper]))
-        noise = float(stats.t.ppf(0.975, self.belief.outcome.fitted.dof)) * self.noise_scale
-        signs = np.sign(np.array(ends) - middle)
-        far = middle + signs * np.hypot(np.array(ends) - middle, noise)
-        whole = self.belief.predictions.scales.whole
-        found = as_array(whole.inverse(torch.from_numpy(self._sign * far)))
-        return float(found.min()), float(found.max())
-
     def drift(self, point: Tensor) -> StudyDrift | None:
         """Predict a configuration (1, d) at the times of the trials; None without a drift."""
         outcome = self.belief.outcome

@@ -44,7 +44,6 @@ from surefoot.tune.measuring.measurement import (
     in_study_units,
 )
 from surefoot.tune.measuring.objective import Objective, usable_objective
-from surefoot.tune.measuring.race import Ending, decided
 from surefoot.tune.measuring.setup_commands import set_up
 from surefoot.tune.plain_text import printable
 from surefoot.tune.stopping import Stop, stop_on_signals
@@ -85,21 +84,10 @@ class Comparing:
     objective: str = ""
     medians: tuple[str, str] = ("the median of B", "that of A")
 
-    def ending(self, record: ComparisonRecord, number: int) -> Ending:
-        """When the next run of a pair ends early; the runs of the first pair say how long they are.
-
-        The order within a pair is drawn independently of its runs, so that the test stays exact
-        although the second run ends once it is decided.
-        """
-        endings: list[Ending] = []
-        pair = record.pairs[number] if number < len(record.pairs) else {}
-        if self.slices > 1 and record.samples and number:
-            most = math.ceil(record.samples / self.slices)
-            endings.append(lambda printed: len(printed.so_far()) >= most)
-        first = next(iter(pair.values()), None)
-        if self.study_file.objective.race and isinstance(first, Measurement):
-            endings.append(decided(first.value, first.number.unit))
-        return lambda printed: any(one(printed) for one in endings)
+    def most_samples(self, record: ComparisonRecord, number: int) -> float:
+        """Samples of a run of a pair; the runs of the first pair say how long they are."""
+        sliced = self.slices > 1 and record.samples and number
+        return math.ceil(record.samples / self.slices) if sliced else math.inf
 
     @property
     def minimize(self) -> bool:
@@ -389,7 +377,7 @@ def measure_pairs(
             if stop.requested:
                 return
             params = {**settings[label], **environment}
-            result = objective.measure(params, stop, comparing.ending(record, number))
+            result = objective.measure(params, stop, comparing.most_samples(record, number))
             if isinstance(result, Measurement):
                 known = record.units or study_file.recorded
                 result = in_study_units(result, declared, known, study_file.scheme.further)

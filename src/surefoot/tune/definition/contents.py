@@ -49,7 +49,6 @@ _TABLES = (
 _KEYS = {  # of the options that may not go together
     **{name: (name,) for name in _TABLES},
     "log": ("objective.log",),
-    "race": ("objective.race",),
     "safe": ("study.safe", "constraints.*.safe"),
     "initial": ("study.initial",),
 }

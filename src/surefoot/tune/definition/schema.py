@@ -153,7 +153,6 @@ class ObjectiveSection(Section):
         default=None, description="a command line that runs once, at the end of the run"
     )
     keep: bool = Field(default=False, description="true or false")
-    race: bool = Field(default=False, description="true or false")
     value: PrintedName = None
     unit: UnitText = None
     log: bool = Field(default=False, description="true or false")
@@ -204,10 +203,6 @@ class ObjectiveSection(Section):
         if self.value is not None and self.command is None:
             raise InvalidKey(
                 "value", "given with `function`, expected with `command`: a function returns it"
-            )
-        if self.race and (self.command is None or self.value is not None):
-            raise InvalidKey(
-                "race", "true, expected a `command` that prints `samples:` line by line, no `value`"
             )
         return self
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,11 +26,16 @@ from surefoot.tune.measuring.printed_value import (
     NO_NUMBER,
     printed_samples,
     printed_value,
+    samples_of,
     split_worker,
 )
 from surefoot.tune.measuring.quantity import Missing, Quantity, plain, sole
-from surefoot.tune.measuring.race import NO_RACE, Ending, PrintedSamples, complete_lines
-from surefoot.tune.measuring.supervised_process import KeptProcesses, SupervisedProcess, left_behind
+from surefoot.tune.measuring.supervised_process import (
+    KeptProcesses,
+    SupervisedProcess,
+    Tail,
+    left_behind,
+)
 from surefoot.tune.plain_text import without_escapes
 from surefoot.tune.stopping import Stop
 
@@ -40,6 +46,27 @@ _TOO_LONG = (
     "rest to standard error or to a file"
 )
 _CUT = "the run was ended after its samples, before `{0}=NUMBER` was printed: print it before them"
+
+
+class PrintedSamples:
+    """The samples in the complete lines of a stream, each of which is read once.
+
+    Args:
+        stream: The stream.
+    """
+
+    def __init__(self, stream: Tail) -> None:
+        self._stream = stream
+        self._samples: list[Quantity] = []
+
+    def so_far(self) -> list[Quantity]:
+        """The samples after the last other number."""
+        for line in plain(self._stream.new_lines()).split("\n"):
+            found = samples_of(line)
+            if found is None:
+                self._samples.clear()
+            self._samples += found or []
+        return self._samples
 
 
 @dataclass(frozen=True)
@@ -80,7 +107,7 @@ class CommandObjective:
         self.template.check_program(self.folder)
 
     def measure(
-        self, params: Mapping[str, Any], stop: Stop, race: Ending = NO_RACE
+        self, params: Mapping[str, Any], stop: Stop, most: float = math.inf
     ) -> Measurement | Failure:
         start = time.monotonic()
         try:
@@ -92,13 +119,14 @@ class CommandObjective:
         try:
             deadline = None if self.timeout is None else start + self.timeout
             samples = PrintedSamples(process.stdout)
-            code = process.wait(deadline, stop, lambda: race(samples))
-            lost = code is None and race(samples)
+            sliced = most < math.inf
+            code = process.wait(deadline, stop, lambda: sliced and len(samples.so_far()) >= most)
+            cut = sliced and code is None and len(samples.so_far()) >= most
             seconds = time.monotonic() - start
         finally:
             process.end()
         said, left = process.output.text(), left_behind(process.left_behind)
-        if code is None and not lost:
+        if code is None and not cut:
             return outcome(Missing(timed_out(self.timeout)), said, seconds, left_behind=left)
         if code:
             return outcome(Missing(describe_exit(code)), said, seconds, left_behind=left)
@@ -106,18 +134,18 @@ class CommandObjective:
             much = Missing(_TOO_LONG.format(process.stdout.limit >> 20), blameless=True)
             return outcome(much, said, seconds, left_behind=left)
         text = without_escapes(process.stdout.text())
-        text, worker, environment = complete_lines(text) if lost else text, None, None
+        text, worker, environment = text[: text.rfind("\n") + 1] if cut else text, None, None
         variables = () if self.observed is None else self.observed.variables
         if "worker" not in (*self.constraints, *self.objectives, *variables):  # then that
             worker, text = split_worker(text)
         if self.observed is not None:
             given, text = self.observed.split(plain(text))
-            environment = self.observed.check(given, _CUT if lost else _NO_LINE)
+            environment = self.observed.check(given, _CUT if cut else _NO_LINE)
         first = self.objectives[:1]  # has a name, too
         names = {**dict.fromkeys(first, self.value), **self.constraints}
         named = self.value is not None or len(first) > 0
         reported, rest = printed_constraints(Output.of(text), names, named, self.objectives)
-        missing = _CUT if lost else _NO_VALUE
+        missing = _CUT if cut else _NO_VALUE
         others = check_constraints(self.constraints, reported, missing, self.objectives)
         if first:
             absent = Missing(missing.format(first[0]), blameless=True)  # as any other one
@@ -129,7 +157,7 @@ class CommandObjective:
         found = outcome(number, said, seconds, environment, left, others, worker, what)
         if not isinstance(found, Measurement):
             return found
-        return replace(found, ended_early=lost, samples=len(printed_samples(rest)))
+        return replace(found, ended_early=cut, samples=len(printed_samples(rest)))
 
     def close(self) -> None:
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import sys
 import time
@@ -25,7 +26,6 @@ from surefoot.tune.measuring.measurement import (
 from surefoot.tune.measuring.observed_constraints import check_constraints
 from surefoot.tune.measuring.printed_value import of_replicates
 from surefoot.tune.measuring.quantity import Missing, Quantity
-from surefoot.tune.measuring.race import NO_RACE, Ending
 from surefoot.tune.measuring.supervised_process import (
     KeptProcesses,
     SupervisedProcess,
@@ -85,7 +85,7 @@ class FunctionObjective:
             )
 
     def measure(
-        self, params: Mapping[str, Any], stop: Stop, race: Ending = NO_RACE
+        self, params: Mapping[str, Any], stop: Stop, most: float = math.inf
     ) -> Measurement | Failure:
         start = time.monotonic()
         deadline = None if self.timeout is None else start + self.timeout

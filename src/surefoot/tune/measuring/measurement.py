@@ -38,8 +38,7 @@ class Measurement:
         environment: Values of the environment by name, where the environment is observed.
         left_behind: A line about processes that it left running and that were ended.
         worker: Name of who or what measured, as the objective reported it; empty if it did not.
-        ended_early: Whether its samples were clearly worse than the best known configuration, so
-            that it is of those until then.
+        ended_early: Whether it was ended after as many samples as were wanted of it.
         samples: How many samples it is of, where they were printed as such.
     """
 

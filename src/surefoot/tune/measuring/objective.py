@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
@@ -12,7 +13,6 @@ from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.command_objective import CommandObjective
 from surefoot.tune.measuring.function_objective import FunctionObjective
 from surefoot.tune.measuring.measurement import Failure, Measurement, ObservedVariables
-from surefoot.tune.measuring.race import NO_RACE, Ending
 from surefoot.tune.measuring.setup_commands import check_programs
 from surefoot.tune.measuring.supervised_process import KeptProcesses, keep_until_end
 from surefoot.tune.stopping import Stop
@@ -26,12 +26,12 @@ class Objective(Protocol):
         """Raise `InvalidCommand` if it cannot be started at all."""
 
     def measure(
-        self, params: Mapping[str, Any], stop: Stop, race: Ending = NO_RACE
+        self, params: Mapping[str, Any], stop: Stop, most: float = math.inf
     ) -> Measurement | Failure:
         """Run once with these parameters and the variables of a chosen environment.
 
-        A command ends when its samples have lost the race. Raises what `stop.check` raises, soon
-        after a signal has come.
+        A command ends after `most` samples that it prints one by one. Raises what `stop.check`
+        raises, soon after a signal has come.
         """
 
     def close(self) -> None:

@@ -36,7 +36,6 @@ from surefoot.tune.study.early_stop import probability_left
 from surefoot.tune.study.findings import Findings
 from surefoot.tune.study.state import StudyState
 from surefoot.tune.study.trial_attributes import (
-    ENDED_EARLY,
     failure_reason,
     is_interrupted,
     trial_constraints,
@@ -198,8 +197,6 @@ def influential(found: Iterable[Slice]) -> tuple[Slice, ...]:
 def _state(trial: FrozenTrial) -> str:
     if is_interrupted(trial):
         return "interrupted"
-    if trial.user_attrs.get(ENDED_EARLY):
-        return "ended early"
     return "failed" if trial.state == TrialState.FAIL else trial.state.name.lower()
 
 

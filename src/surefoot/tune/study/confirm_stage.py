@@ -98,12 +98,9 @@ class ConfirmStage:
         """The median of a candidate by its runs in the stage, against the defaults, in a sentence.
 
         It is true with probability 0.95 for whichever candidate is asked about, since the runs of
-        the stage come after all have been chosen. Empty while there are too few, and where runs
-        may end early.
+        the stage come after all have been chosen. Empty while there are too few.
         """
         study_file, defaults = self.study_file, self.study_file.defaults
-        if study_file.objective.race:
-            return ""
         return medians_text(
             ("its median in the confirm stage", self._values(params)),
             ("that of the defaults", self._values(None if params == defaults else defaults)),

@@ -23,8 +23,6 @@ from surefoot.tune.plain_text import storable
 
 OWNER = "surefoot:process"
 UNITS = "surefoot:units"  # of the study: units of the first measurement, by name
-RACE = "surefoot:race"  # of a trial: when its measurement is lost
-ENDED_EARLY = "surefoot:ended early"
 ASKED = "surefoot:asked"  # of a trial that is measured from outside, until its value is told
 LATE = "surefoot:late"  # of a trial that has the value of a forgotten one: which one
 OUTPUT, SECONDS = "output", "seconds"
@@ -40,7 +38,6 @@ _OF_RECORD = {  # attributes with the parts of a `Measurement.record`
     "constraints": CONSTRAINTS,
     "sems": STANDARD_ERRORS,
     "blameless": BLAMELESS,
-    "ended early": ENDED_EARLY,
     "left behind": LEFT_BEHIND,
 }
 

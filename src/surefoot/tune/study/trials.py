@@ -6,7 +6,7 @@ import contextlib
 import enum
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property, partial
 from typing import Any
@@ -14,7 +14,6 @@ from typing import Any
 from optuna.exceptions import UpdateFinishedTrialError
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
-from surefoot._internal.numbers import SHOWING
 from surefoot.integrations.optuna import (
     ENVIRONMENT,
     INTERRUPTED,
@@ -33,8 +32,6 @@ from surefoot.tune.measuring.measurement import (
     in_study_units,
     positive,
 )
-from surefoot.tune.measuring.quantity import VALUE
-from surefoot.tune.measuring.race import NO_RACE, Race
 from surefoot.tune.plain_text import shown
 from surefoot.tune.study import trial_owner
 from surefoot.tune.study.compatibility import recorded_units
@@ -46,7 +43,6 @@ from surefoot.tune.study.state import StudyState
 from surefoot.tune.study.trial_attributes import (
     ASKED,
     OWNER,
-    RACE,
     UNITS,
     attributes_of,
     is_round,
@@ -306,8 +302,6 @@ class StudyTrials:
         """
         attributes: dict[str, Any] = {OWNER: trial_owner.this_process(self.run)}
         attributes |= {WORKER: self.worker} if self.worker else {}
-        race = race_of(schedule.state) if self.study_file.objective.race else NO_RACE
-        raced = {} if race is NO_RACE else {RACE: asdict(race)}
         fixed: dict[str, Any] = {FIXED: dict(self.given)} if self.given else {}
         following: Sequence[Mapping[str, Any]] = ()
         trials = schedule.state.trials
@@ -315,7 +309,7 @@ class StudyTrials:
             if wrong := self._misfit(queued.system_attrs.get(FIXED, {})):
                 self._reject(queued, wrong)
                 continue
-            self._mark(queued, {**attributes, **raced})
+            self._mark(queued, attributes)
             return
         if not self._has_defaults(trials):
             fixed = {FIXED: self.study_file.defaults_under(self.given)}
@@ -325,8 +319,6 @@ class StudyTrials:
             attributes, fixed = attributes | planned.attributes, {FIXED: planned.params}
         elif (known := self._tried_again(schedule.state)) is not None:
             attributes, fixed = {**attributes, TRIED_AGAIN: True}, {FIXED: known}
-        else:
-            attributes |= raced
         self.opened.study.add_trial(
             create_trial(state=TrialState.WAITING, user_attrs=attributes, system_attrs=fixed)
         )
@@ -448,29 +440,3 @@ def suggest_all(trial: Trial, space: Space) -> None:
     for name in space.order:
         if space.is_active(name, trial.params):
             trial._suggest(name, known[name])
-
-
-def race_of(state: StudyState) -> Race:
-    """The race of the next measurement against the best measured configuration.
-
-    Its limit is the bad end of the central 95 % interval of a run of that configuration, so that
-    this is ended in 2.5 % of its runs for being out of it, and in as many by chance. (A better one
-    that was not measured is a prediction, which a race would keep from being corrected.)
-
-    Args:
-        state: The study.
-
-    Returns:
-        The race; `NO_RACE` while there are too few measurements.
-    """
-    try:
-        model = state.belief
-    except NotReady:
-        return NO_RACE
-    if len(model.trials) < SHOWING:
-        return NO_RACE
-    values, *ends = model.predict([trial.params for trial in state.measured])
-    best = int(values.argmax() if model.is_maximised else values.argmin())
-    lower, upper = model.fitted.interval_of_run(values[best], *(end[best] for end in ends))
-    limit = lower if model.is_maximised else upper
-    return Race(limit, model.is_maximised, study_units(state.attributes).get(VALUE, ""))

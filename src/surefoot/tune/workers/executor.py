@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import math
 import socket
 import sys
 import threading
@@ -18,7 +19,6 @@ from surefoot.tune.definition.command_template import InvalidCommand
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.measuring.objective import Objective, objective_of
-from surefoot.tune.measuring.race import NO_RACE, Ending
 from surefoot.tune.measuring.supervised_process import KeptProcesses
 from surefoot.tune.plain_text import LONGEST_REASON, shown
 from surefoot.tune.stopping import Stop
@@ -115,7 +115,7 @@ class ExecutorObjective:
         """Nothing: `check_executor` has done that."""
 
     def measure(
-        self, params: Mapping[str, Any], stop: Stop, race: Ending = NO_RACE
+        self, params: Mapping[str, Any], stop: Stop, most: float = math.inf
     ) -> Measurement | Failure:
         """Measure on a worker, of whose machine the result has the name if it has no other.
 
@@ -123,7 +123,7 @@ class ExecutorObjective:
             ExecutorFailed: If the executor has lost the measurement.
         """
         with _failing(self._given):
-            task = self._executor.submit(_measure, self._run, self._objective, dict(params), race)
+            task = self._executor.submit(_measure, self._run, self._objective, dict(params), most)
         try:
             while not wait([task], PAUSE).done:
                 stop.check()
@@ -186,10 +186,10 @@ _here = _OnWorker()
 
 
 def _measure(
-    run: str, objective: Objective, params: dict[str, Any], race: Ending
+    run: str, objective: Objective, params: dict[str, Any], most: float
 ) -> Measurement | Failure:
     with _here.busy:
-        result = _here.use(run, objective).measure(params, Stop(), race)
+        result = _here.use(run, objective).measure(params, Stop(), most)
     return replace(result, worker=result.worker or socket.gethostname())
 
 

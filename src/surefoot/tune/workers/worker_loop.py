@@ -12,14 +12,13 @@ from optuna.trial import FrozenTrial, Trial
 
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.measuring.objective import Objective
-from surefoot.tune.measuring.race import Race
 from surefoot.tune.observer import SILENT, Observer
 from surefoot.tune.plain_text import printable, shown
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study import trial_owner
 from surefoot.tune.study.failures import explained_failure
 from surefoot.tune.study.heartbeat import SILENCE, heartbeats
-from surefoot.tune.study.trial_attributes import RACE, trial_environment
+from surefoot.tune.study.trial_attributes import trial_environment
 from surefoot.tune.study.trials import TRIED_AGAIN, NoTrial, StudyTrials
 from surefoot.tune.system import PATIENCE, POLL
 from surefoot.types import SurefootError
@@ -129,10 +128,8 @@ def tune(
 
 
 def measure(objective: Objective, trial: Trial, stop: Stop) -> Measurement | Failure:
-    """The measurement of a trial, in its race."""
-    params = {**trial.params, **trial_environment(trial)}
-    race = [Race.of(trial.user_attrs[RACE])] if RACE in trial.user_attrs else []
-    return objective.measure(params, stop, *race)
+    """The measurement of a trial."""
+    return objective.measure({**trial.params, **trial_environment(trial)}, stop)
 
 
 @dataclass
