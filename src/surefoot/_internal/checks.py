@@ -249,10 +249,15 @@ def device(value: Any) -> torch.device:
     return tried.device
 
 
-def matrix(name: str, value: Tensor | Sequence, device: torch.device | str = "cpu") -> Tensor:
-    """Convert to a finite float64 matrix (n, d) with n, d >= 1, a copy."""
+def matrix(
+    name: str,
+    value: Tensor | Sequence,
+    device: torch.device | str = "cpu",
+    columns: int | None = None,
+) -> Tensor:
+    """Convert to a finite float64 matrix (n, d) with n, d >= 1, of d columns if given, a copy."""
     rows = tensor(name, value, device)
-    if rows.ndim != 2 or 0 in rows.shape:
+    if rows.ndim != 2 or 0 in rows.shape or columns not in (None, rows.shape[1]):
         hint = ""
         if rows.ndim == 1:
             listed = not hasattr(value, "unsqueeze")
@@ -260,7 +265,8 @@ def matrix(name: str, value: Tensor | Sequence, device: torch.device | str = "cp
             column = f"[[each] for each in {name}]" if listed else f"{name}.unsqueeze(-1)"
             hint = f": pass `{row}` for a single row, `{column}` for a single column"
         raise InvalidInput(
-            f"`{name}` has shape {tuple(rows.shape)}, expected (n, d) with n, d >= 1{hint}."
+            f"`{name}` has shape {tuple(rows.shape)}, expected "
+            f"{'(n, d) with n, d' if columns is None else f'(n, {columns}) with n'} >= 1{hint}."
         )
     return rows
 

@@ -307,14 +307,8 @@ class Belief:
     def _inputs(self, points: Designs) -> Tensor:
         """Inputs (n, d) of the model: designs, where there is no environment."""
         if named_rows(self.space, points) is None:
-            lower = self.space.seen.lower
-            rows = checks.matrix("points", rows_of(self.space, points), lower.device)
-            if rows.shape[1] == len(lower):
-                return rows
-            behind = ", each design with the environment behind it" * self.space.has_environment
-            raise InvalidInput(
-                f"`points` has shape {tuple(rows.shape)}, expected (n, {len(lower)}){behind}."
-            )
+            rows, lower = rows_of(self.space, points), self.space.seen.lower
+            return checks.matrix("points", rows, lower.device, len(lower))
         if self.space.has_environment:
             raise InvalidInput(
                 f"`points` is {checks.shown(points)}, expected inputs (n, dx + dz) of the model: "

@@ -257,8 +257,7 @@ def _several(
         asked = [trial.distributions[name] for trial in some]
         if _is_constant(asked):
             continue
-        changed = _is_changed(asked)
-        clear = [_is_constant] if changed else [_is_constant, _is_changed]
+        clear = [_is_constant, *([] if (changed := _is_changed(asked)) else [_is_changed])]
         each = (_by_choice(some, name, widest, parent, one) for one in clear for parent in choices)
         found = next(filter(None, each), [])
         if found or not changed:

@@ -300,8 +300,8 @@ class StudyTrials:
 
         So it has an owner from its first moment on, whenever this process may be killed.
         """
-        attributes: dict[str, Any] = {OWNER: trial_owner.this_process(self.run)}
-        attributes |= {WORKER: self.worker} if self.worker else {}
+        owner, worker = trial_owner.this_process(self.run), self.worker
+        attributes: dict[str, Any] = {OWNER: owner, **({WORKER: worker} if worker else {})}
         fixed: dict[str, Any] = {FIXED: dict(self.given)} if self.given else {}
         following: Sequence[Mapping[str, Any]] = ()
         trials = schedule.state.trials

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
-from optuna.trial import FrozenTrial, Trial
+from optuna.trial import FrozenTrial
 
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.measuring.objective import Objective
@@ -109,7 +109,8 @@ def tune(
             with stop.interruptible():
                 observer.began()
             with heartbeats(partial(trials.beat, trial)):
-                result = measure(objective, trial, stop)
+                params = {**trial.params, **trial_environment(trial)}
+                result = objective.measure(params, stop)
             result = trials.in_study_units(result)
             if isinstance(result, Failure) and result.unclear and not measured:
                 raise UnclearMeasurement.of(result)
@@ -125,11 +126,6 @@ def tune(
     finally:
         trial_owner.run_ended(trials.run)
         objective.close()
-
-
-def measure(objective: Objective, trial: Trial, stop: Stop) -> Measurement | Failure:
-    """The measurement of a trial."""
-    return objective.measure({**trial.params, **trial_environment(trial)}, stop)
 
 
 @dataclass
