@@ -23,7 +23,7 @@ from surefoot.parameters.encoded_parameters import (
     EncodedParameter,
     encoded_parameter,
 )
-from surefoot.parameters.parameter import Choice, Float, InvalidConstraint
+from surefoot.parameters.parameter import Choice, Float, InvalidConstraint, shared_name
 from surefoot.parameters.rules import GRID, TOLD, Rule, explained, rule_of
 from surefoot.spaces import Box
 from surefoot.spaces.regions import project
@@ -105,11 +105,12 @@ class Encoding:
         for name, parameter in self.parameters.items():
             if not self.space.is_active(name, active):
                 continue
-            encoded = parameter.encode(params[name]) if name in params else None
+            own = shared_name(name)
+            encoded = parameter.encode(params[own]) if own in params else None
             if encoded is None:
                 return None
             point[parameter.columns] = encoded
-            active[name] = params[name]
+            active[name] = params[own]
         return point
 
     def decode(self, point: Tensor) -> dict[str, Any]:
@@ -178,7 +179,8 @@ class Encoding:
         """Coordinates by their index of the values that their parameters can have, of any names."""
         found: dict[int, float] = {}
         for name, parameter in self.parameters.items():
-            encoded = parameter.encode(params[name]) if name in params else None
+            own = shared_name(name)
+            encoded = parameter.encode(params[own]) if own in params else None
             if encoded is not None:
                 found |= zip(parameter.columns, encoded.tolist(), strict=True)
         return found
@@ -269,7 +271,7 @@ class Encoding:
         for name, parameter in self.parameters.items():
             if self.space.is_active(name, params):
                 params[name] = value_of(parameter, point[parameter.columns])
-        return {name: params[name] for name in self.space.parameters if name in params}
+        return {shared_name(n): params[n] for n in self.space.parameters if n in params}
 
 
 def _shortest(parameter: EncodedParameter, encoded: Tensor) -> Any:

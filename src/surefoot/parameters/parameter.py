@@ -299,6 +299,20 @@ Number: TypeAlias = Float | Int
 Parameter: TypeAlias = Float | Int | Choice
 
 
+def apart(name: str, index: int) -> str:
+    """The name in a space of one of several parameters of the same name in configurations.
+
+    Each of them is active under a condition of its own, as a number with another range under each
+    choice of a category.
+    """
+    return f"{name}\0{index}"
+
+
+def shared_name(name: str) -> str:
+    """The name in configurations of a parameter; see `apart`."""
+    return name.partition("\0")[0]
+
+
 def is_number(value: object) -> bool:
     """Whether a value is a real number: truth values are none."""
     return isinstance(value, Real) and not isinstance(value, bool)

@@ -21,6 +21,7 @@ from surefoot.parameters.parameter import (
     Parameter,
     is_number,
     is_same,
+    shared_name,
 )
 from surefoot.types import InvalidInput
 
@@ -178,8 +179,8 @@ class Space:
         """
         known: dict[str, Any] = {}
         for name in self.order:
-            if name in params and self.is_active(name, known):
-                known[name] = params[name]
+            if (own := shared_name(name)) in params and self.is_active(name, known):
+                known[name] = params[own]
         return {name: known[name] for name in self.parameters if name in known}
 
     def excluded(self, params: Mapping[str, Any]) -> list[str]:
@@ -299,7 +300,8 @@ class Space:
         for name in self.active(found):
             if name not in found:
                 raise InvalidInput(
-                    f"the configuration {checks.shown(dict(params))} has no value of {name!r}, "
+                    f"the configuration {checks.shown(dict(params))} has no value of "
+                    f"{shared_name(name)!r}, "
                     f"expected {self.parameters[name].describe()}."
                 )
         for name, value in found.items():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,11 +12,12 @@ from torch import Tensor
 from surefoot._internal import checks
 from surefoot._internal.numbers import ROUNDING
 from surefoot._internal.process_settings import with_own_settings
-from surefoot.integrations.optuna.common_space import Range, Ranges, nearest_in
+from surefoot.integrations.optuna.common_space import Ranges, nearest_in
 from surefoot.integrations.optuna.search_space import distributions
 from surefoot.parameters import Space
-from surefoot.parameters.encoded_parameters import EncodedNumber, EncodedOptional
+from surefoot.parameters.encoded_parameters import EncodedNumber
 from surefoot.parameters.encoding import Encoding
+from surefoot.parameters.parameter import shared_name
 from surefoot.spaces import Box
 from surefoot.types import InvalidInput
 
@@ -44,9 +44,7 @@ class Part:
         }
 
 
-def choosable(
-    encoding: Encoding, given: Mapping[str, Any], ranges: Ranges, rules: Sequence[Range] = ()
-) -> Box:
+def choosable(encoding: Encoding, given: Mapping[str, Any], ranges: Ranges) -> Box:
     """The part of an encoded space that can be chosen.
 
     Args:
@@ -54,7 +52,6 @@ def choosable(
         given: Values by parameter name that are known before the choice; those that their
             parameters cannot have are ignored.
         ranges: Distributions by parameter name, within those of the space.
-        rules: Ranges under choices; ignored where no configuration with the given values has them.
 
     Returns:
         A box, the encoded space itself where nothing is given and all of it can be chosen.
@@ -62,17 +59,7 @@ def choosable(
     Raises:
         InvalidInput: If no configuration with these values satisfies the rules.
     """
-    known, fixed = distributions(encoding.space), encoding.coordinates(given)
-    each = list(rules)
-    for name, one in ranges.items():
-        if isinstance(encoding.parameters.get(name), EncodedOptional):
-            each += Range.narrowing(name, one, known[name])
-    if each:
-        with suppress(InvalidInput):
-            every = (*encoding.space.constraints, *each)
-            box = _narrowed(Space(encoding.space.parameters, every).encoding, ranges)
-            return box.given(fixed) if fixed else box
-    box = _narrowed(encoding, ranges)
+    box, fixed = _narrowed(encoding, ranges), encoding.coordinates(given)
     try:
         return box.given(fixed) if fixed else box
     except InvalidInput as error:
@@ -141,7 +128,7 @@ def encoded(encoding: Encoding, settings: Sequence[Mapping[str, Any]]) -> Tensor
         if point is None:
             raise InvalidInput(
                 f"{checks.shown(params)} is not a configuration of this study, expected values "
-                f"for {', '.join(encoding.space.parameters)} within their ranges: "
+                f"for {', '.join(map(shared_name, encoding.parameters))} within their ranges: "
                 f"{_what_is_wrong(encoding.space, params)}"
             )
         points.append(point)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
 from itertools import pairwise
-from operator import and_, is_, or_
-from typing import TYPE_CHECKING, Any, TypeAlias
+from operator import is_
+from typing import Any, NamedTuple, Self, TypeAlias
 
 from optuna.distributions import (
     BaseDistribution,
@@ -21,15 +20,14 @@ from optuna.trial import FrozenTrial, TrialState
 from surefoot._internal.numbers import ROUNDING
 from surefoot.integrations.optuna.search_space import distributions, space_of
 from surefoot.parameters import Space
-from surefoot.parameters.conditions import Comparison
+from surefoot.parameters.parameter import apart, shared_name
 from surefoot.types import InvalidInput
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 
 def inferred_conditions(
-    trials: Sequence[FrozenTrial], common: Mapping[str, BaseDistribution], names: Collection[str]
+    trials: Sequence[FrozenTrial | _Asked],
+    common: Mapping[str, BaseDistribution],
+    names: Collection[str],
 ) -> dict[str, str] | None:
     """Conditions under which the trials have some parameters.
 
@@ -45,13 +43,14 @@ def inferred_conditions(
         Conditions by name, which hold in all trials; None unless they explain every parameter.
     """
     known, found, left = dict(common), dict[str, str](), sorted(names)
-    groups: dict[frozenset[str], list[FrozenTrial]] = {}
+    groups: dict[frozenset[str], list[FrozenTrial | _Asked]] = {}
     for trial in trials:
         groups.setdefault(frozenset(trial.params), []).append(trial)
     while left:
         conditions = dict.fromkeys(left, "")
         for parent, distribution in known.items():
-            if isinstance(distribution, CategoricalDistribution | IntDistribution):
+            choices = getattr(distribution, "choices", ())
+            if not isinstance(distribution, FloatDistribution) and all(map(_is_hashable, choices)):
                 values = {
                     group: {one.params[parent] for one in some}
                     for group, some in groups.items()
@@ -116,41 +115,14 @@ def _written(choice: Any) -> str:
     return f"{quote}{choice}{quote}" if quote else ""
 
 
+def _is_hashable(choice: object) -> bool:
+    return isinstance(choice, Hashable)
+
+
 LEAST = 2  # complete trials that tell what varies
 
 Ranges: TypeAlias = Mapping[str, BaseDistribution]
 """Distributions by parameter name, of which the values of a trial are to be."""
-
-
-@dataclass(frozen=True)
-class Range:
-    """A part of a number's range under choices of other parameters; a rule of a space.
-
-    Args:
-        within: Comparisons with its ends, at least one.
-        under: What holds where this is the range; empty for everywhere.
-    """
-
-    within: tuple[Comparison, ...]
-    under: tuple[Comparison, ...] = ()
-
-    @classmethod
-    def narrowing(
-        cls,
-        name: str,
-        narrow: BaseDistribution,
-        widest: BaseDistribution,
-        under: tuple[Comparison, ...] = (),
-    ) -> list[Range]:
-        """The rule of a distribution in a wider one, with the ends that are not those of that."""
-        low = [Comparison(name, ">=", (narrow.low,))] if narrow.low > widest.low else []
-        high = [Comparison(name, "<=", (narrow.high,))] if narrow.high < widest.high else []
-        return [cls((*low, *high), under)] if low or high else []
-
-    def __call__(self, columns: Mapping[str, Any]) -> Tensor:
-        """Whether configurations are within it (n,), by their columns."""
-        inside = reduce(and_, [one.holds(columns[one.name]) for one in self.within])
-        return reduce(or_, [~one.holds(columns[one.name]) for one in self.under], inside)
 
 
 @dataclass(frozen=True)
@@ -162,15 +134,15 @@ class CommonSpace:
             ranges.
         ranges: Distributions that the objective function asks for by now, by name.
         complete: The complete trials that it was found from.
-        several: Those of `ranges` that include several.
-        rules: The ranges of numbers that have another one under each choice of some parameter.
+        several: Those of `ranges` that include several, each a parameter of the space.
+        unclear: Whether nothing explains which trials have which range of some number.
     """
 
     space: Space
     ranges: Ranges
     complete: Sequence[FrozenTrial] = ()
     several: Ranges = field(default_factory=dict)
-    rules: tuple[Range, ...] = ()
+    unclear: bool = False
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "complete": ()}  # a copy would find other trials
@@ -190,22 +162,21 @@ class CommonSpace:
             trials: Trials of a study, in order.
 
         Returns:
-            The space; of a number with several ranges, the widest one.
+            The space; of a number whose range was changed, the widest range. One with several
+            ranges, of which conditions explain which trials have them, is a parameter for each.
         """
         complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
         same = 0 < len(complete) == len(self.complete) and all(map(is_, complete, self.complete))
-        space = self.space if same else _space(complete, self.space)
-        known = distributions(space)
-        several, rules = (self.several, self.rules) if same else _several(complete, known)
-        ranges = dict[str, BaseDistribution]()
+        found = (self.space, self.several, self.unclear) if same else _found(complete, self.space)
+        ranges, known = dict[str, BaseDistribution](), configuration_distributions(found[0])
         for trial in reversed(trials):
             if len(ranges) == len(known):
                 break
             for name, one in trial.distributions.items():
                 if type(one) is type(known.get(name)):
                     ranges.setdefault(name, one)
-        ranges = {name: several.get(name, ranges[name]) for name in known}
-        return CommonSpace(space, ranges, complete, several, rules)
+        now = {name: found[1].get(name, ranges[name]) for name in known}
+        return CommonSpace(found[0], now, complete, *found[1:])
 
     @property
     def not_in_common(self) -> str:
@@ -221,10 +192,10 @@ class CommonSpace:
 
     def limited_to(self, names: Sequence[str]) -> CommonSpace:
         """The space of some of its parameters."""
-        if {*names} >= {*self.space.parameters}:
+        if {*names} >= self.ranges.keys():
             return self
-        space = self.space.limited_to(names)
-        return CommonSpace(space, {name: self.ranges[name] for name in space.parameters})
+        space = self.space.limited_to([n for n in self.space.parameters if shared_name(n) in names])
+        return CommonSpace(space, {n: self.ranges[n] for n in configuration_distributions(space)})
 
 
 NO_TRIALS = CommonSpace(Space({}), {})
@@ -242,69 +213,8 @@ def nearest_in(distribution: BaseDistribution, value: Any) -> Any:
     return value
 
 
-def _several(
-    complete: Sequence[FrozenTrial], known: Mapping[str, BaseDistribution]
-) -> tuple[Ranges, tuple[Range, ...]]:
-    """The widest distributions of parameters with several at a time, and ranges under choices.
-
-    Each choice of another parameter may have a range of its own. Otherwise the last range holds if
-    no other was asked for since it came, or since it came under each choice.
-    """
-    several, rules = dict[str, BaseDistribution](), list[Range]()
-    choices = [name for name, one in known.items() if isinstance(one, CategoricalDistribution)]
-    for name, widest in known.items():
-        some = [trial for trial in complete if name in trial.distributions]
-        asked = [trial.distributions[name] for trial in some]
-        if _is_constant(asked):
-            continue
-        clear = [_is_constant, *([] if (changed := _is_changed(asked)) else [_is_changed])]
-        each = (_by_choice(some, name, widest, parent, one) for one in clear for parent in choices)
-        found = next(filter(None, each), [])
-        if found or not changed:
-            several[name] = widest
-            rules += found
-    return several, tuple(rules)
-
-
-def _is_constant(asked: Sequence[BaseDistribution]) -> bool:
-    return all(one == asked[-1] for one in asked)
-
-
-def _is_changed(asked: Sequence[BaseDistribution]) -> bool:
-    """Whether a distribution was changed now and then, and no other asked for since the last came.
-
-    If it was another one more often than the same as before, it follows something.
-    """
-    changes = sum(one != after for one, after in pairwise(asked))
-    kept = len(asked) - 1 - changes
-    return changes <= max(1, kept) and _is_constant(asked[asked.index(asked[-1]) :])
-
-
-def _by_choice(
-    some: Sequence[FrozenTrial],
-    name: str,
-    widest: BaseDistribution,
-    parent: str,
-    is_clear: Callable[[Sequence[BaseDistribution]], bool],
-) -> list[Range]:
-    """The ranges of a parameter under choices of another one; none unless they are clear."""
-    each: dict[Any, list[BaseDistribution]] = {}
-    for trial in some:
-        if parent not in trial.params:
-            return []
-        each.setdefault(trial.params[parent], []).append(trial.distributions[name])
-    last = {choice: asked[-1] for choice, asked in each.items()}
-    if _is_constant([*last.values()]) or not all(map(is_clear, each.values())):
-        return []
-    return [
-        rule
-        for choice, one in last.items()
-        for rule in Range.narrowing(name, one, widest, (Comparison(parent, "==", (choice,)),))
-    ]
-
-
 def _of_some(
-    complete: Sequence[FrozenTrial], common: Mapping[str, BaseDistribution]
+    complete: Sequence[FrozenTrial | _Asked], common: Mapping[str, BaseDistribution]
 ) -> dict[str, BaseDistribution]:
     """Distributions of the parameters that not all trials have; none if one cannot be modelled."""
     found: dict[str, BaseDistribution] = {}
@@ -318,7 +228,88 @@ def _of_some(
     return found
 
 
-def _space(complete: Sequence[FrozenTrial], before: Space) -> Space:
+class _Asked(NamedTuple):
+    """What was asked for in a trial, where each range of a number has a name of its own."""
+
+    params: Mapping[str, Any]
+    distributions: Mapping[str, BaseDistribution]
+
+    @classmethod
+    def of(cls, trial: FrozenTrial, ranges: Mapping[str, Sequence[BaseDistribution]]) -> Self:
+        """What a trial asked for, of which some numbers have several ranges."""
+        names = {
+            name: apart(name, ranges[name].index(one)) if name in ranges else name
+            for name, one in trial.distributions.items()
+            if name not in ranges or not one.single()
+        }
+        return cls(
+            {own: trial.params[name] for name, own in names.items()},
+            {own: trial.distributions[name] for name, own in names.items()},
+        )
+
+
+def _found(
+    complete: Sequence[FrozenTrial], before: Space
+) -> tuple[Space, dict[str, BaseDistribution], bool]:
+    """The space of trials, that of before if it is the same, and the other parts of a result.
+
+    A number of which conditions explain which trials have which range is a parameter for each, if
+    there are two trials for each range as a rule. Of any other one the last range holds, and unless
+    none was asked for since that came it is unclear where.
+    """
+    space, each, unclear = _space(complete, before), dict[str, list[BaseDistribution]](), set()
+    varied = any(one.distributions != complete[-1].distributions for one in complete)
+    for name, widest in (known := distributions(space)).items() if varied else ():
+        asked = [one.distributions[name] for one in complete if name in one.distributions]
+        if all(one == widest for one in asked):
+            continue
+        ranges = [*dict.fromkeys(asked)]
+        unclear |= set() if _is_changed(asked) else {name}
+        if 2 * len(ranges) <= len(asked) + 1:
+            each[name] = ranges
+    found = _apart(complete, each, before) if each else None
+    if each and found is None:
+        each = {n: one for n, one in each.items() if _apart(complete, {n: one}, before)}
+        found = _apart(complete, each, before) if each else None
+    if found is None:
+        return space, {}, bool(unclear)
+    return found, {name: known[name] for name in each}, not unclear <= each.keys()
+
+
+def _is_changed(asked: Sequence[BaseDistribution]) -> bool:
+    """Whether a distribution was changed now and then, and no other asked for since the last came.
+
+    If it was another one more often than the same as before, it follows something.
+    """
+    changes = sum(one != after for one, after in pairwise(asked))
+    recent = asked[asked.index(asked[-1]) :]
+    return changes <= max(1, len(asked) - 1 - changes) and len({*recent}) == 1
+
+
+def _apart(
+    complete: Sequence[FrozenTrial], ranges: Mapping[str, Sequence[BaseDistribution]], before: Space
+) -> Space | None:
+    """The space where each range has a parameter of its own; None if nothing explains which."""
+    space = _space([_Asked.of(trial, ranges) for trial in complete], before)
+    wanted = {
+        apart(name, index)
+        for name, each in ranges.items()
+        for index, one in enumerate(each)
+        if not one.single()
+    }
+    return space if wanted <= space.parameters.keys() else None
+
+
+def configuration_distributions(space: Space) -> dict[str, BaseDistribution]:
+    """Distributions of the values in configurations of a space, by name."""
+    found: dict[str, BaseDistribution] = {}
+    for name, one in distributions(space).items():
+        own = shared_name(name)
+        found[own] = _union(found.get(own, one), one) or one
+    return found
+
+
+def _space(complete: Sequence[FrozenTrial | _Asked], before: Space) -> Space:
     """The space of trials, that of before if it is the same; without conditions to be left out."""
     widest = dict(complete[-1].distributions) if complete else {}
     for trial in complete:

@@ -16,6 +16,7 @@ from surefoot.integrations.optuna.search import Search
 from surefoot.integrations.optuna.search_space import distributions, space_of
 from surefoot.integrations.optuna.study_space import StudySpace
 from surefoot.parameters import Space
+from surefoot.parameters.parameter import shared_name
 from surefoot.types import NotReady
 
 if TYPE_CHECKING:
@@ -83,14 +84,14 @@ def missing_parameters(trials: Sequence[FrozenTrial], space: Space) -> dict[str,
 
 def _branch(trials: list[FrozenTrial]) -> Branch:
     common, first = NO_TRIALS.after(trials), trials[0].params
-    constant = {name: one for name, one in first.items() if name not in common.space.parameters}
+    constant = {name: one for name, one in first.items() if name not in common.ranges}
     return Branch(common, constant, trials)
 
 
 def _has(trial: FrozenTrial, name: str, distribution: BaseDistribution) -> bool:
-    if name not in trial.params:
+    if (own := shared_name(name)) not in trial.params:
         return False
-    one = space_of({name: distribution})
+    one = space_of({own: distribution})
     return not one.parameters or one.encoding.encode(trial.params) is not None
 
 

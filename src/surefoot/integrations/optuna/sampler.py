@@ -302,7 +302,7 @@ class SurefootSampler(BaseSampler):
                     )
                 return {}
             with self._failing(study, trial):
-                part = tracker.part(given, {**common.ranges, **search_space}, common.rules)
+                part = tracker.part(given, {**common.ranges, **search_space})
             with self._failing(study, trial):
                 params = self._propose(study, trial, tracker, part)
             return {name: value for name, value in params.items() if name in search_space}

@@ -460,8 +460,11 @@ def _recommendations(model: StudyBelief, given: Mapping[str, Any]) -> list[Study
     if model._branches:
         return [one for branch in model._branches for one in _recommendations(branch, given)]
     state, belief = PolicyState(torch.Generator().manual_seed(0)), model.belief
-    ranges, rules = model.common.ranges, model.common.rules
-    now = Part(choosable(model.encoding, {}, ranges, rules), given, ranges)
+    if model.common.unclear:  # of others it is not known whether they can be asked for
+        measured = map(model.configuration, belief.outcome.observations.sites)
+        return [max(model.assess([{**one, **given} for one in measured]), key=model.preference)]
+    ranges = model.common.ranges
+    now = Part(choosable(model.encoding, {}, ranges), given, ranges)
     if given or now.box is not model.encoding.box:
         part = model.encoding.part(now.box, given)
         belief = replace(belief, space=part_of(belief.space, part))

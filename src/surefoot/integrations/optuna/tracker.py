@@ -19,14 +19,15 @@ from surefoot._internal.numbers import LAST_DIGITS, SAMPLES
 from surefoot._internal.user_warnings import warn
 from surefoot.integrations.optuna.attributes import ENVIRONMENT
 from surefoot.integrations.optuna.choosable import Part, choosable, rounded
-from surefoot.integrations.optuna.common_space import Range, Ranges
+from surefoot.integrations.optuna.common_space import Ranges, configuration_distributions
 from surefoot.integrations.optuna.environment import StudyEnvironment
 from surefoot.integrations.optuna.objectives import penalty_of
 from surefoot.integrations.optuna.reservation import MOVES, read_reservation
-from surefoot.integrations.optuna.search_space import ExhaustedSpace, distributions
+from surefoot.integrations.optuna.search_space import ExhaustedSpace
 from surefoot.integrations.optuna.trial_reader import Place, Reading, TrialReader, key_of
 from surefoot.parameters import Space
 from surefoot.parameters.encoding import Encoding
+from surefoot.parameters.parameter import shared_name
 from surefoot.regression.transforms import Affine, Chain, Log
 from surefoot.spaces import Box, Joint
 from surefoot.spaces.representatives import every_point
@@ -326,13 +327,12 @@ class StudyTracker:
             z = self._reader.environment_of(trial) if place.z is None else place.z
             self._pending[trial.number] = _Pending(self.optimizer.expect(place.point, z), place)
 
-    def part(self, given: Mapping[str, Any], ranges: Ranges, rules: Sequence[Range] = ()) -> Part:
+    def part(self, given: Mapping[str, Any], ranges: Ranges) -> Part:
         """What can be chosen.
 
         Args:
             given: Values by parameter name that are known before the choice.
             ranges: Distributions by parameter name, of which the values are to be.
-            rules: Ranges under choices.
 
         Returns:
             The part of the search space.
@@ -340,7 +340,7 @@ class StudyTracker:
         Raises:
             InvalidInput: If no configuration with these values satisfies the rules.
         """
-        return Part(choosable(self.encoding, given, ranges, rules), given, ranges)
+        return Part(choosable(self.encoding, given, ranges), given, ranges)
 
     def propose(self, number: int, part: Part) -> dict[str, Any]:
         """Choose a configuration, pending under the number of its trial.
@@ -394,12 +394,12 @@ class StudyTracker:
                 known = [*measured.values()][int(off.argmin())]
         if known is None:
             return self.encoding.decode(point)
-        return {name: known[name] for name in self.encoding.space.parameters if name in known}
+        return {name: known[name] for name in self.distributions if name in known}
 
     def has_chosen(self, number: int, name: str, params: Mapping[str, Any]) -> bool:
         """Whether a value of a parameter was chosen for a trial with some values, or could be."""
-        known = number in self._pending and name in self.encoding.parameters
-        return known and name in self.encoding.space.active(params)
+        active = map(shared_name, self.encoding.space.active(params))
+        return number in self._pending and name in active
 
     def is_shared(self, number: int) -> bool:
         """Whether another running trial measures the same as one of this worker."""
@@ -452,7 +452,7 @@ class StudyTracker:
     @cached_property
     def distributions(self) -> dict[str, BaseDistribution]:
         """Distributions of the parameters as Optuna stores them, by name."""
-        return distributions(self.encoding.space)
+        return configuration_distributions(self.encoding.space)
 
     def _register(self, number: int, proposal: _Pending, part: Part) -> dict[str, Any]:
         self._pending[number] = proposal

@@ -28,6 +28,7 @@ from surefoot.integrations.optuna.environment import StudyEnvironment
 from surefoot.integrations.optuna.objectives import finite_values, names_of
 from surefoot.integrations.optuna.search_space import distributions
 from surefoot.parameters.encoding import Encoding
+from surefoot.parameters.parameter import shared_name
 from surefoot.types import OBJECTIVE, InvalidInput, Measurement, Query
 
 if TYPE_CHECKING:
@@ -220,15 +221,16 @@ class TrialReader:
             n: one for n, one in self._encoding.parameters.items() if n in space.active(params)
         }
         outside = {
-            n: params[n]
+            n: params[own]
             for n, one in known.items()
-            if n in params and one.encode(params[n]) is None
+            if (own := shared_name(n)) in params and one.encode(params[own]) is None
         }
         if outside and trial.state in (TrialState.COMPLETE, TrialState.PRUNED):
             known = distributions(space)
-            ranges = ", ".join(f"{name}: {known[name]}" for name in outside)
+            ranges = ", ".join(f"{shared_name(name)}: {known[name]}" for name in outside)
+            wrong = checks.shown({shared_name(name): one for name, one in outside.items()})
             warn(
-                f"trial {trial.number} is left out of the model, since {checks.shown(outside)} is "
+                f"trial {trial.number} is left out of the model, since {wrong} is "
                 f"out of range, expected {ranges}: enqueue values within the ranges, or widen them "
                 "in the objective function.",
             )
