@@ -95,6 +95,7 @@ def test_the_p_value_is_the_same_every_time():
     assert normality(values) == normality(values)
 
 
+@pytest.mark.daily(6)
 @pytest.mark.parametrize(
     ("index", "draw"),
     [

@@ -1,8 +1,10 @@
 """Medians with an anytime-valid interval: of series, of a confirm stage, of a comparison."""
 
+import heapq
 import re
 from collections.abc import Callable
 from itertools import product
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,7 @@ from surefoot.tune.comparison.paired_test import median_interval, medians_text, 
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement
 from surefoot.tune.measuring.quantity import Quantity
-from surefoot.tune.study.confirm_stage import CONFIRM
+from surefoot.tune.study.confirm_stage import CONFIRM, ConfirmStage
 from surefoot.tune.study.opened_study import create_study
 
 SERIES = {
@@ -152,6 +154,39 @@ def test_the_confirm_stage_ends_in_a_statement_by_its_own_runs(tmp_path: Any, si
     assert low <= sign * 20.0 <= high
     assert ("below" if sign > 0 else "above") + " that of the defaults" in text
     assert text in findings.lines()
+
+
+def test_the_statement_holds_whenever_it_is_looked_at_beside_running_workers() -> None:
+    """Of 16 workers, and values that are durations, so that those that have ended are the short."""
+    random, candidates, false = np.random.default_rng(0), ({"x": 1.0}, {"x": 2.0}), 0
+    study = SimpleNamespace(direction="minimize")
+    study_file = SimpleNamespace(
+        defaults=candidates[1], study=study, units=SimpleNamespace(value="s")
+    )
+    for _ in range(60):
+        runs, free = list[tuple[float, float, float]](), [0.0] * 16  # begin, end and duration
+        for _run in range(60):
+            begin = heapq.heappop(free)
+            lasts = 75.0 if random.random() < 0.52 else 1.0  # so that the median is 75
+            runs.append((begin, begin + lasts, lasts))
+            heapq.heappush(free, begin + lasts)
+        shown = ""
+        for now in sorted(end for _, end, _ in runs):
+            trials = [
+                SimpleNamespace(
+                    params=candidates[number % 2],
+                    state=TrialState.COMPLETE if end <= now else TrialState.RUNNING,
+                    value=value,
+                    user_attrs={},
+                    system_attrs={},
+                )
+                for number, (begin, end, value) in enumerate(runs)
+                if begin <= now
+            ]
+            stage = ConfirmStage(study_file, 60, candidates, tuple(trials))  # type: ignore[arg-type]
+            shown += stage.statement(candidates[0])
+        false += "between 1 and 1 s" in shown
+    assert false <= 12  # 3 at most are expected
 
 
 @pytest.mark.long

@@ -137,7 +137,9 @@ def ips(rewards: ArrayLike, weights: ArrayLike, *, level: float = 0.95) -> Polic
     r"""Value of a policy by inverse propensities, for rewards and weights with heavy tails.
 
     It is the mean of :math:`c + w_i (r_i - c)`, of which c, the self-normalised estimate, takes
-    most of the variance of the weights out. See `doubly_robust` for the truncation.
+    most of the variance of the weights out. See `doubly_robust` for the truncation. Whatever the
+    policy may choose must have had a probability above 0 in each decision: of a bandit with
+    Thompson sampling a `floor` above 0.
 
     Args:
         rewards: Rewards (n,) of the logged decisions.

@@ -33,7 +33,8 @@ class Decision:
 
     Args:
         action: Index of the chosen option.
-        propensity: Probability with which it was chosen, given what was known.
+        propensity: Probability with which it was chosen, given what was known and which draws
+            Thompson sampling chose from.
         feature: Features (m,) of it.
         bandit: Of which bandit it is; copies of a bandit take it, too.
         is_open: Whether its reward is still to come; `tell` and `forget` close it.
@@ -82,7 +83,7 @@ class Contextual:
         policy: "ucb" or "thompson".
         ridge: Regularisation, in squared reward units.
         draws: Number of draws of Thompson sampling.
-        floor: Probability of a decision at random.
+        floor: Probability of a decision at random, above 0 for estimates of other policies.
         seed: Seed of all random choices.
 
     Example:
@@ -359,7 +360,9 @@ def contextual(
             one of `draws` draws of theta, whose share among them is the propensity.
         ridge: Regularisation, the noise variance in squared reward units.
         draws: Number of draws for the propensities of a decision.
-        floor: Probability of a decision at random, which bounds propensities from below.
+        floor: Probability of a decision at random, which bounds propensities from below. An
+            estimate of another policy from the decisions needs one above 0: what is best in none of
+            the draws could not be chosen.
         seed: Seed of all random choices.
 
     Returns:

@@ -89,6 +89,7 @@ def measured(order: Sequence[tuple[str, FloatDistribution]]) -> optuna.Study:
     return study
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("last", ["sgd", "adam", "none"])
 @pytest.mark.parametrize("absent", [False, True])
 def test_the_recommendation_does_not_depend_on_the_last_branch(last, absent):
@@ -150,6 +151,7 @@ def test_a_search_of_branches_repeats_no_end_of_a_range():
     assert len({*others}) >= len(others) - 4
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("pattern", ["nested", "integer", "step", "constant", "list"])
 def test_patterns_of_ranges(pattern):
     """What is recommended can be asked for, and the search finds what it finds of other names."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -110,15 +111,13 @@ class ConfirmStage:
         )
 
     def _values(self, params: dict[str, Any] | None) -> np.ndarray:
-        """The finished runs (n,) of a candidate; those that failed are infinite."""
+        """The runs (n,) of a candidate before the first unfinished one; failed ones are infinite.
+
+        Those after it would be a selection of the short ones.
+        """
         worst = np.inf if self.study_file.study.direction == "minimize" else -np.inf
-        return np.array(
-            [
-                worst if t.value is None else t.value
-                for t in self._runs(params)
-                if t.state.is_finished()
-            ]
-        )
+        ended = itertools.takewhile(lambda one: one.state.is_finished(), self._runs(params))
+        return np.array([worst if one.value is None else one.value for one in ended])
 
     def _assessed(self, model: StudyBelief, failing: float) -> dict[int, StudyRecommendation]:
         """Predictions for the candidates that are not unstable and do not fail, or for all.
