@@ -82,7 +82,7 @@ class Trial:
 
     number: int
     params: dict[str, Any]
-    state: str  # complete, ended early, failed, interrupted, pruned, running or waiting
+    state: str  # complete, failed, interrupted, pruned, running or waiting
     value: float | None = None
     predicted: Interval | None = None
     weight: float | None = None  # 1: full weight, near 0: treated as an outlier
