@@ -157,10 +157,10 @@ class Encoding:
                 beside the others, or no configuration with these values satisfies the constraints.
         """
         for name, value in params.items():
-            if not self.space.parameter(name).contains(value):
+            if not self.space.has(name, value):
                 raise InvalidInput(
                     f"{name!r} is {checks.shown(value)}, expected "
-                    f"{self.space.parameters[name].describe()}."
+                    f"{self.space.parameter(name).describe()}."
                 )
         for name in self.space.excluded(params):
             if name in params:

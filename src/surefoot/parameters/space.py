@@ -272,10 +272,27 @@ class Space:
         Raises:
             InvalidInput: If the space has none of that name.
         """
-        if name not in self.parameters:
-            known = ", ".join(map(repr, self.parameters))
+        alike = [one for known, one in self.parameters.items() if shared_name(known) == name]
+        if not alike:
+            known = ", ".join(map(repr, dict.fromkeys(map(shared_name, self.parameters))))
             raise InvalidInput(f"{name!r} is no parameter of the space, expected {known}.")
-        return self.parameters[name]
+        return alike[0]
+
+    def has(self, name: str, value: Any) -> bool:
+        """Whether a value is one of a parameter.
+
+        Args:
+            name: Its name, of which several parameters may be.
+            value: The value.
+
+        Returns:
+            The truth.
+        """
+        return any(
+            one.contains(value)
+            for known, one in self.parameters.items()
+            if shared_name(known) == name
+        )
 
     def checked(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Values of the active parameters, if they are values of the space; rules aside.

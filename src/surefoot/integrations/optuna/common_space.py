@@ -50,7 +50,8 @@ def inferred_conditions(
         conditions = dict.fromkeys(left, "")
         for parent, distribution in known.items():
             choices = getattr(distribution, "choices", ())
-            if not isinstance(distribution, FloatDistribution) and all(map(_is_hashable, choices)):
+            hashable = all(isinstance(one, Hashable) for one in choices)
+            if hashable and not isinstance(distribution, FloatDistribution):
                 values = {
                     group: {one.params[parent] for one in some}
                     for group, some in groups.items()
@@ -90,9 +91,10 @@ def _comparison(
     if not absent or present & absent:
         return ""
     if isinstance(distribution, IntDistribution):
-        if max(absent) < min(present):
-            return f"{parent} >= {min(present)}"
-        return f"{parent} <= {max(present)}" if max(present) < min(absent) else ""
+        low, high = min(present), max(present)
+        sides = [f"{parent} >= {low}"] * (min(absent) < low)
+        sides += [f"{parent} <= {high}"] * (max(absent) > high)
+        return "" if any(low < one < high for one in absent) else " and ".join(sides)
     if not isinstance(distribution, CategoricalDistribution):
         return ""
     written = [_written(one) for one in distribution.choices if one in present]
@@ -113,10 +115,6 @@ def _written(choice: Any) -> str:
         return ""
     quote = next((one for one in "'\"" if one not in choice), "")
     return f"{quote}{choice}{quote}" if quote else ""
-
-
-def _is_hashable(choice: object) -> bool:
-    return isinstance(choice, Hashable)
 
 
 LEAST = 2  # complete trials that tell what varies

@@ -84,7 +84,11 @@ def missing_parameters(trials: Sequence[FrozenTrial], space: Space) -> dict[str,
 
 def _branch(trials: list[FrozenTrial]) -> Branch:
     common, first = NO_TRIALS.after(trials), trials[0].params
-    constant = {name: one for name, one in first.items() if name not in common.ranges}
+    constant = {
+        name: one
+        for name, one in first.items()
+        if name not in common.ranges and all(trial.params[name] == one for trial in trials)
+    }
     return Branch(common, constant, trials)
 
 

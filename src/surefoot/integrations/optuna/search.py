@@ -15,6 +15,7 @@ from surefoot._internal import checks
 from surefoot._internal.effects import EFFECTS
 from surefoot._internal.user_warnings import warn
 from surefoot.integrations.optuna.objectives import names_of, signs_of
+from surefoot.parameters.parameter import shared_name
 from surefoot.problem import Problem, check_together
 from surefoot.types import InvalidInput, Objective
 
@@ -171,12 +172,11 @@ class Search:
     def _guess(self, study: Study, encoding: Encoding) -> dict[str, Any]:
         """The guess of those parameters that the encoded space has."""
         given: Mapping[str, Any] = self.problem.guess or {}  # type: ignore[assignment]
-        guess = {name: one for name, one in given.items() if name in encoding.parameters}
-        if others := {*given} - {*guess}:
+        known = {*map(shared_name, encoding.parameters)}
+        if others := {*given} - known:
             self._warn_of_unknown(study, others)
-        space = encoding.space
-        right = {name: one for name, one in guess.items() if space.parameters[name].contains(one)}
-        for name in {*space.excluded(right)} & {*guess}:  # by conditions found in the trials
+        guess = {name: one for name, one in given.items() if encoding.space.has(name, one)}
+        for name in {*encoding.space.excluded(guess)} & {*guess}:  # by conditions of the trials
             del guess[name]
         return guess
 

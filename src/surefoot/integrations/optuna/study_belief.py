@@ -461,8 +461,10 @@ def _recommendations(model: StudyBelief, given: Mapping[str, Any]) -> list[Study
         return [one for branch in model._branches for one in _recommendations(branch, given)]
     state, belief = PolicyState(torch.Generator().manual_seed(0)), model.belief
     if model.common.unclear:  # of others it is not known whether they can be asked for
-        measured = map(model.configuration, belief.outcome.observations.sites)
-        return [max(model.assess([{**one, **given} for one in measured]), key=model.preference)]
+        measured = [*map(model.configuration, belief.outcome.observations.sites)]
+        fitting = [one for one in measured if given.items() <= one.items()]
+        settings = fitting or [{**one, **given} for one in measured]
+        return [max(model.assess(settings), key=model.preference)]
     ranges = model.common.ranges
     now = Part(choosable(model.encoding, {}, ranges), given, ranges)
     if given or now.box is not model.encoding.box:

@@ -122,7 +122,7 @@ class _Measured:
 
     def add(self, one: Reading) -> None:
         """Add a trial that was read."""
-        known = self.encoding.space.parameters
+        known = {*map(shared_name, self.encoding.parameters)}
         others = [d for name, d in one.trial.distributions.items() if name not in known]
         has_other = not all(distribution.single() for distribution in others)
         self.has_others |= has_other
