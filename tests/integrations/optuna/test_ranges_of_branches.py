@@ -8,12 +8,19 @@ from typing import Any
 import numpy as np
 import optuna
 import pytest
-from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
 from optuna.trial import FrozenTrial, create_trial
 
+import surefoot as sf
 from surefoot.integrations.optuna import SurefootSampler
 from surefoot.integrations.optuna.common_space import NO_TRIALS, CommonSpace
 from surefoot.parameters.parameter import shared_name
+from surefoot.types import InvalidInput
 
 SGD, ADAM, NEW = FloatDistribution(0.5, 2.0), FloatDistribution(0.0, 0.1), FloatDistribution(1, 3)
 OPTIMIZER = CategoricalDistribution(["sgd", "adam", "none"])
@@ -167,8 +174,8 @@ def test_patterns_of_ranges(pattern):
                 return (lr("sgd", 2, 8) - 5) ** 2 / 9
             return 0.2 + (lr("adam", 0, 0.1) - 0.05) ** 2
         if pattern == "integer":
-            layers = asked.suggest_int("layers", 1, 2)
-            return 0.1 * layers + (lr(layers, 0, 1) - 0.5 if layers > 1 else lr(1, 2, 8) - 5) ** 2
+            layers = asked.suggest_int("layers", 1, 3)
+            return 0.1 * (layers - 2) ** 2 + (lr(layers, 0, 4 - layers) - 1.5) ** 2
         choice = asked.suggest_categorical("opt", [[1], [2]] if pattern == "list" else ["a", "b"])
         if choice in ("a", [1]):
             return (lr("a", 0, 2, step=0.25 if pattern == "step" else None) - 0.5) ** 2
@@ -200,3 +207,89 @@ def test_values_from_outside_come_before_the_ranges_of_choices(given):
         value = asked.suggest_float("lr", *((0.5, 2.0) if choice == "sgd" else (0.0, 0.1)))
     assert choice == given.get("opt", choice)
     assert value == given.get("lr", value)
+
+
+def test_a_middle_integer_explains_a_range():
+    trials = [
+        create_trial(
+            value=1.0,
+            params={"layers": layers, "units": 4},
+            distributions={
+                "layers": IntDistribution(1, 3),
+                "units": IntDistribution(1, 24 // layers),
+            },
+        )
+        for layers in (1, 2, 3) * 3
+    ]
+    common = NO_TRIALS.after(trials)
+    conditions = {one.when for one in common.space.parameters.values()}
+    assert conditions == {"", "layers <= 1", "layers >= 2 and layers <= 2", "layers >= 3"}
+    assert not common.unclear
+
+
+def test_a_guess_of_a_branch_waits_for_its_range():
+    guess = {"opt": "adam", "lr": 0.04}
+    study = optuna.create_study(
+        sampler=SurefootSampler(problem=sf.Problem(guess=guess), seed=0, initial=4)
+    )
+    study.add_trials([trial(*one) for one in (S, S)])
+    for _ in range(2):  # no range that was asked for has the value of the guess
+        study.ask()
+    study.add_trials([trial(*one) for one in (A, S, A)])
+    encoding = NO_TRIALS.after(study.trials).space.encoding
+    assert encoding.space.has("lr", 0.04)
+    assert not encoding.space.has("lr", 0.3)
+    assert study.sampler.belief(study).recommend().params["opt"] in OPTIMIZER.choices
+
+
+def test_names_of_ranges_are_shown_nowhere():
+    study = measured([S, A] * 4)
+    belief = study.sampler.belief(study)
+    for wrong in (
+        lambda: belief.recommend({"foo": 1}),
+        lambda: belief.recommend({"lr": 9.0}),
+        lambda: belief.predict([{"opt": "adam", "lr": 1.25}]),
+        lambda: belief.predict([{"opt": "adam"}]),
+    ):
+        with pytest.raises(InvalidInput) as error:
+            wrong()
+        assert "\0" not in str(error.value)
+        assert "x00" not in str(error.value)
+    given = belief.recommend({"opt": "adam", "lr": 0.05})
+    assert given.params == {"opt": "adam", "lr": 0.05}
+    assert "\0" not in belief._repr_html_()
+
+
+def test_pruned_and_measured_configurations_are_not_tried_again():
+    """Of twelve configurations all are measured once, but for two that are pruned."""
+
+    def objective(asked: optuna.Trial) -> float:
+        choice = asked.suggest_categorical("opt", ["sgd", "adam"])
+        lr = asked.suggest_int("lr", *((0, 5) if choice == "sgd" else (10, 15)))
+        if lr in (3, 12):
+            raise optuna.TrialPruned
+        return abs(lr - 1.0)
+
+    study = optuna.create_study(sampler=SurefootSampler(seed=0, initial=6))
+    with warnings.catch_warnings(action="ignore", category=UserWarning):
+        study.optimize(objective, 13)
+    known = [one.params["lr"] for one in study.trials[:12]]
+    assert len({*known}) >= 11  # the first ones are random, without a space
+    assert [one.params["lr"] for one in study.trials].count(3) <= 1
+
+
+def test_given_values_are_those_of_measured_configurations_where_nothing_explains_the_ranges():
+    study = optuna.create_study(sampler=SurefootSampler(seed=0))
+    random = np.random.default_rng(0)
+    for index in range(16):
+        low = random.uniform(0.0, 0.9)
+        params = {"opt": "ab"[index % 2], "low": low, "high": random.uniform(low, 1.0)}
+        ranges = {
+            "opt": CategoricalDistribution(["a", "b"]),
+            "low": FloatDistribution(0.0, 1.0),
+            "high": FloatDistribution(low, 1.0),
+        }
+        value = params["high"] - low + 0.1 * (index % 2)
+        study.add_trial(create_trial(value=value, params=params, distributions=ranges))
+    found = study.sampler.belief(study).recommend({"opt": "b"}).params
+    assert found in [one.params for one in study.trials if one.params["opt"] == "b"]

@@ -50,8 +50,9 @@ def inferred_conditions(
         conditions = dict.fromkeys(left, "")
         for parent, distribution in known.items():
             choices = getattr(distribution, "choices", ())
-            hashable = all(isinstance(one, Hashable) for one in choices)
-            if hashable and not isinstance(distribution, FloatDistribution):
+            if not isinstance(distribution, FloatDistribution) and all(
+                isinstance(one, Hashable) for one in choices
+            ):
                 values = {
                     group: {one.params[parent] for one in some}
                     for group, some in groups.items()

@@ -172,8 +172,7 @@ class Search:
     def _guess(self, study: Study, encoding: Encoding) -> dict[str, Any]:
         """The guess of those parameters that the encoded space has."""
         given: Mapping[str, Any] = self.problem.guess or {}  # type: ignore[assignment]
-        known = {*map(shared_name, encoding.parameters)}
-        if others := {*given} - known:
+        if others := {*given} - {*map(shared_name, encoding.parameters)}:
             self._warn_of_unknown(study, others)
         guess = {name: one for name, one in given.items() if encoding.space.has(name, one)}
         for name in {*encoding.space.excluded(guess)} & {*guess}:  # by conditions of the trials

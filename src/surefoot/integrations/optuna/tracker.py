@@ -398,8 +398,9 @@ class StudyTracker:
 
     def has_chosen(self, number: int, name: str, params: Mapping[str, Any]) -> bool:
         """Whether a value of a parameter was chosen for a trial with some values, or could be."""
-        active = map(shared_name, self.encoding.space.active(params))
-        return number in self._pending and name in active
+        return number in self._pending and name in map(
+            shared_name, self.encoding.space.active(params)
+        )
 
     def is_shared(self, number: int) -> bool:
         """Whether another running trial measures the same as one of this worker."""
