@@ -58,6 +58,10 @@ def trial_of(**params: Any) -> FrozenTrial:
             {"c": "layers >= 2", "width": "layers >= 3"},
         ),
         ([{"layers": 1, "c": 0.1}, {"layers": 2}], {"c": "layers <= 1"}),
+        (
+            [{"layers": 2, "c": 0.1}, {"layers": 1}, {"layers": 3}],
+            {"c": "layers >= 2 and layers <= 2"},
+        ),
         ([{"deep": True, "c": 0.1}, {"deep": False}], {"c": "deep == true"}),
         ([{"none": 1, "c": 0.1}, {"none": None}], {"c": "none == 1"}),
     ],
@@ -74,7 +78,7 @@ def test_a_condition_is_the_choice_or_integer_that_decides(rows, when):
     [
         [{"model": "svm", "c": 0.1}, {"model": "svm"}],  # by chance
         [{"rate": 0.1, "c": 0.1}, {"rate": 0.2}],  # by a number, at an unknown value
-        [{"layers": 2, "c": 0.1}, {"layers": 1}, {"layers": 3}],
+        [{"layers": 1, "c": 0.1}, {"layers": 2}, {"layers": 3, "c": 0.1}],
         [{"none": None, "c": 0.1}, {"none": 1}],  # no condition is written with None
         [{"quoted": "'\"", "c": 0.1}, {"quoted": "'"}],  # nor with both kinds of quotes
         [{"model": "svm", "constant": 2.0}, {"model": "rf"}],

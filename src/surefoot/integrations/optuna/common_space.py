@@ -32,7 +32,7 @@ def inferred_conditions(
     """Conditions under which the trials have some parameters.
 
     Each follows from one other parameter, which may be conditional itself: a choice, or an integer
-    from which on or up to which trials have it.
+    from which on and up to which trials have it.
 
     Args:
         trials: Completed trials.
