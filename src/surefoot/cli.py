@@ -250,8 +250,10 @@ def recommend(
             return
         best = summary.state.recommendation  # or why there is none
         _say("\n".join(summary.lines(measured_verdict(summary.state.study_file, best.params))))
-        trials = f"{summary.trials} trial{'s' * (summary.trials != 1)}"
-        typer.echo(f"From {trials}, {summary.failed} of them failed.")
+        typer.echo(
+            f"From {summary.trials} trial{'s' * (summary.trials != 1)}, {summary.failed} of them "
+            "failed."
+        )
 
 
 @app.command()

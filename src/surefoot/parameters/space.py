@@ -272,11 +272,10 @@ class Space:
         Raises:
             InvalidInput: If the space has none of that name.
         """
-        alike = [one for known, one in self.parameters.items() if shared_name(known) == name]
-        if not alike:
-            known = ", ".join(map(repr, dict.fromkeys(map(shared_name, self.parameters))))
+        if name not in self._by_name:
+            known = ", ".join(map(repr, self._by_name))
             raise InvalidInput(f"{name!r} is no parameter of the space, expected {known}.")
-        return alike[0]
+        return self._by_name[name][0]
 
     def has(self, name: str, value: Any) -> bool:
         """Whether a value is one of a parameter.
@@ -288,11 +287,15 @@ class Space:
         Returns:
             The truth.
         """
-        return any(
-            one.contains(value)
-            for known, one in self.parameters.items()
-            if shared_name(known) == name
-        )
+        return any(one.contains(value) for one in self._by_name.get(name, ()))
+
+    @cached_property
+    def _by_name(self) -> dict[str, list[Parameter]]:
+        """The parameters of each name in configurations."""
+        found: dict[str, list[Parameter]] = {}
+        for name, one in self.parameters.items():
+            found.setdefault(shared_name(name), []).append(one)
+        return found
 
     def checked(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Values of the active parameters, if they are values of the space; rules aside.

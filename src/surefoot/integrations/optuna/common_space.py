@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from operator import is_
 from typing import Any, NamedTuple, Self, TypeAlias
@@ -133,14 +133,12 @@ class CommonSpace:
             ranges.
         ranges: Distributions that the objective function asks for by now, by name.
         complete: The complete trials that it was found from.
-        several: Those of `ranges` that include several, each a parameter of the space.
         unclear: Whether nothing explains which trials have which range of some number.
     """
 
     space: Space
     ranges: Ranges
     complete: Sequence[FrozenTrial] = ()
-    several: Ranges = field(default_factory=dict)
     unclear: bool = False
 
     def __getstate__(self) -> dict[str, Any]:
@@ -166,16 +164,21 @@ class CommonSpace:
         """
         complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
         same = 0 < len(complete) == len(self.complete) and all(map(is_, complete, self.complete))
-        found = (self.space, self.several, self.unclear) if same else _found(complete, self.space)
-        ranges, known = dict[str, BaseDistribution](), configuration_distributions(found[0])
+        space, unclear = (self.space, self.unclear) if same else _found(complete, self.space)
+        ranges, known = dict[str, BaseDistribution](), configuration_distributions(space)
         for trial in reversed(trials):
             if len(ranges) == len(known):
                 break
             for name, one in trial.distributions.items():
                 if type(one) is type(known.get(name)):
                     ranges.setdefault(name, one)
-        now = {name: found[1].get(name, ranges[name]) for name in known}
-        return CommonSpace(found[0], now, complete, *found[1:])
+        # Of a parameter for each range all of these are asked for, of any other one the last.
+        return CommonSpace(
+            space,
+            {n: ranges[n] if n in space.parameters else one for n, one in known.items()},
+            complete,
+            unclear,
+        )
 
     @property
     def not_in_common(self) -> str:
@@ -247,10 +250,8 @@ class _Asked(NamedTuple):
         )
 
 
-def _found(
-    complete: Sequence[FrozenTrial], before: Space
-) -> tuple[Space, dict[str, BaseDistribution], bool]:
-    """The space of trials, that of before if it is the same, and the other parts of a result.
+def _found(complete: Sequence[FrozenTrial], before: Space) -> tuple[Space, bool]:
+    """The space of trials, that of before if it is the same, and whether ranges are unclear.
 
     A number of which conditions explain which trials have which range is a parameter for each, if
     there are two trials for each range as a rule. Of any other one the last range holds, and unless
@@ -258,7 +259,7 @@ def _found(
     """
     space, each, unclear = _space(complete, before), dict[str, list[BaseDistribution]](), set()
     varied = any(one.distributions != complete[-1].distributions for one in complete)
-    for name, widest in (known := distributions(space)).items() if varied else ():
+    for name, widest in distributions(space).items() if varied else ():
         asked = [one.distributions[name] for one in complete if name in one.distributions]
         if all(one == widest for one in asked):
             continue
@@ -266,13 +267,11 @@ def _found(
         unclear |= set() if _is_changed(asked) else {name}
         if 2 * len(ranges) <= len(asked) + 1:
             each[name] = ranges
-    found = _apart(complete, each, before) if each else None
-    if each and found is None:
-        each = {n: one for n, one in each.items() if _apart(complete, {n: one}, before)}
-        found = _apart(complete, each, before) if each else None
+    found = _apart(complete, each, before) if each else space
     if found is None:
-        return space, {}, bool(unclear)
-    return found, {name: known[name] for name in each}, not unclear <= each.keys()
+        each = {n: one for n, one in each.items() if _apart(complete, {n: one}, before)}
+        found = _apart(complete, each, before)
+    return found or space, not unclear <= ({*each} if found else set())
 
 
 def _is_changed(asked: Sequence[BaseDistribution]) -> bool:
@@ -281,8 +280,9 @@ def _is_changed(asked: Sequence[BaseDistribution]) -> bool:
     If it was another one more often than the same as before, it follows something.
     """
     changes = sum(one != after for one, after in pairwise(asked))
-    recent = asked[asked.index(asked[-1]) :]
-    return changes <= max(1, len(asked) - 1 - changes) and len({*recent}) == 1
+    return (
+        changes <= max(1, len(asked) - 1 - changes) and len({*asked[asked.index(asked[-1]) :]}) == 1
+    )
 
 
 def _apart(

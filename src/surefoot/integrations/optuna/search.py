@@ -175,6 +175,11 @@ class Search:
         if others := {*given} - {*map(shared_name, encoding.parameters)}:
             self._warn_of_unknown(study, others)
         guess = {name: one for name, one in given.items() if encoding.space.has(name, one)}
+        if outside := sorted(given.keys() - others - guess.keys()):
+            warn(
+                f"`guess` has values of {', '.join(outside)} outside the ranges that were asked "
+                "for so far: they are not used until some range has them."
+            )
         for name in {*encoding.space.excluded(guess)} & {*guess}:  # by conditions of the trials
             del guess[name]
         return guess
