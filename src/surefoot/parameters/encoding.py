@@ -176,13 +176,21 @@ class Encoding:
             ) from error
 
     def coordinates(self, params: Mapping[str, Any]) -> dict[int, float]:
-        """Coordinates by their index of the values that their parameters can have, of any names."""
-        found: dict[int, float] = {}
+        """Coordinates by their index of the values that their parameters can have, of any names.
+
+        A value that one of several ranges of its name has goes with the choices of that range.
+        """
+        found, having = dict[int, float](), dict[str, list[str]]()
         for name, parameter in self.parameters.items():
             own = shared_name(name)
             encoded = parameter.encode(params[own]) if own in params else None
             if encoded is not None:
                 found |= zip(parameter.columns, encoded.tolist(), strict=True)
+                having.setdefault(own, []).append(name)
+        for name in [each[0] for own, each in having.items() if each != [own] and len(each) == 1]:
+            needed = self.space.conditions[name].comparisons
+            choices = {one.name: one.values[0] for one in needed if one.operator == "=="}
+            found |= self.coordinates({n: one for n, one in choices.items() if n not in params})
         return found
 
     def check(self, point: Tensor) -> None:

@@ -317,7 +317,7 @@ class Space:
         for name in params:
             self.parameter(name)
         found = self.restricted(params)
-        for name in self.active(found):
+        for name in self.active(params):
             if name not in found:
                 raise InvalidInput(
                     f"the configuration {checks.shown(dict(params))} has no value of "
@@ -327,7 +327,7 @@ class Space:
         for name, value in found.items():
             if not self.parameters[name].contains(value):
                 raise InvalidInput(
-                    f"{name!r} is {checks.shown(value)}, expected "
+                    f"{shared_name(name)!r} is {checks.shown(value)}, expected "
                     f"{self.parameters[name].describe()}."
                 )
         return found

@@ -1,5 +1,6 @@
 """Parameters that only some trials have, of a study whose search space is not declared."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -64,13 +65,17 @@ def trial_of(**params: Any) -> FrozenTrial:
         ),
         ([{"deep": True, "c": 0.1}, {"deep": False}], {"c": "deep == true"}),
         ([{"none": 1, "c": 0.1}, {"none": None}], {"c": "none == 1"}),
+        (
+            [{"model": "svm", "c": 0.1, "constant": 2.0}, {"model": "rf", "width": 0.1}],
+            {"c": "model == 'svm'", "width": "model == 'rf'"},
+        ),
     ],
 )
 def test_a_condition_is_the_choice_or_integer_that_decides(rows, when):
     space = NO_TRIALS.after([trial_of(**params) for params in rows]).space
     assert conditions_of(space) == when
     for params in rows:
-        assert {*space.active(params)} == {*params}
+        assert {*space.active(params)} == {*params} - {"constant"}
 
 
 @pytest.mark.parametrize(
@@ -82,13 +87,44 @@ def test_a_condition_is_the_choice_or_integer_that_decides(rows, when):
         [{"none": None, "c": 0.1}, {"none": 1}],  # no condition is written with None
         [{"quoted": "'\"", "c": 0.1}, {"quoted": "'"}],  # nor with both kinds of quotes
         [{"model": "svm", "constant": 2.0}, {"model": "rf"}],
-        [{"model": "svm", "c": 0.1, "rate": 0.1}, {"model": "rf", "c": 0.1}, {"model": "rf"}],
     ],
 )
 def test_what_nothing_explains_is_left_to_the_branches(rows):
     space = NO_TRIALS.after([trial_of(**params) for params in rows]).space
     assert not space.conditions
     assert {*space.parameters} == set.intersection(*({*params} for params in rows))
+
+
+def test_what_nothing_explains_leaves_the_others_to_their_conditions():
+    rows = [{"model": "svm", "c": 0.1, "rate": 0.1}, {"model": "rf", "c": 0.1}, {"model": "rf"}]
+    common = NO_TRIALS.after([trial_of(**params) for params in rows])
+    assert conditions_of(common.space) == {"rate": "model == 'svm'"}
+    assert common.missing == {"c"}
+
+
+def test_a_parameter_of_half_of_the_trials_is_a_new_one():
+    """From then on it is chosen, and until then it is said to be random."""
+    study = optuna.create_study(sampler=SurefootSampler(seed=0, initial=4))
+    study.add_trials([trial_of(rate=at) for at in (0.1, 0.4, 0.6, 0.9)])
+    said = []
+    for _ in range(4):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            asked = study.ask()
+            asked.suggest_float("rate", 0.0, 1.0)
+        said.append([str(one.message) for one in caught])
+        assert "c" not in asked.relative_params
+        study.tell(asked, asked.params["rate"] + asked.suggest_float("c", 0.0, 1.0))
+    assert [sum("values of c are sampled at random" in one for one in each) for each in said] == [
+        0,
+        1,
+        1,
+        1,
+    ]
+    asked = study.ask()
+    asked.suggest_float("rate", 0.0, 1.0)
+    assert {*asked.relative_params} == {"rate", "c"}
+    assert {*study.sampler.belief(study).recommend().params} == {"rate", "c"}
 
 
 def test_trials_that_ended_early_explain_nothing():

@@ -14,7 +14,7 @@ from optuna.distributions import (
     FloatDistribution,
     IntDistribution,
 )
-from optuna.trial import FrozenTrial, create_trial
+from optuna.trial import FrozenTrial, TrialState, create_trial
 
 import surefoot as sf
 from surefoot.integrations.optuna import SurefootSampler
@@ -26,7 +26,9 @@ SGD, ADAM, NEW = FloatDistribution(0.5, 2.0), FloatDistribution(0.0, 0.1), Float
 OPTIMIZER = CategoricalDistribution(["sgd", "adam", "none"])
 
 
-def trial(choice: str, lr: FloatDistribution, at: float = 0.5) -> FrozenTrial:
+def trial(
+    choice: str, lr: FloatDistribution, state: TrialState = TrialState.COMPLETE, at: float = 0.5
+) -> FrozenTrial:
     """A trial at a part of the range; the best is at 1.2 of sgd."""
     value = lr.low + at * (lr.high - lr.low)
     known: dict[str, tuple[BaseDistribution, Any]] = {"opt": (OPTIMIZER, choice)}
@@ -34,7 +36,8 @@ def trial(choice: str, lr: FloatDistribution, at: float = 0.5) -> FrozenTrial:
         known["lr"] = lr, value
     loss = {"sgd": (value - 1.2) ** 2, "adam": 0.3 + 100 * (value - 0.04) ** 2, "none": 0.8}
     return create_trial(
-        value=loss[choice],
+        state=state,
+        value=loss[choice] if state == TrialState.COMPLETE else None,
         params={name: one for name, (_, one) in known.items()},
         distributions={name: one for name, (one, _) in known.items()},
     )
@@ -66,6 +69,18 @@ EVERYWHERE = FloatDistribution(0.0, 2.0)
         # It depends on something else, such as another number.
         ([S, ("sgd", ADAM), S, ("adam", NEW), ("sgd", ADAM), A], ADAM, {"": (0.0, 3.0)}, True),
         ([S, A, S, A, ("sgd", NEW), A], ADAM, {"": (0.0, 3.0)}, True),
+        # That of one branch was changed.
+        (
+            [S, A, S, A, ("sgd", NEW), A, ("sgd", NEW), A],
+            FloatDistribution(0.0, 3.0),
+            {"opt == 'sgd'": (1.0, 3.0), "opt == 'adam'": (0.0, 0.1)},
+            False,
+        ),
+        # Trials of one branch have no value.
+        ([S, ("adam", ADAM, TrialState.FAIL), S, S], EVERYWHERE, BOTH, False),
+        ([S, ("adam", ADAM, TrialState.PRUNED), S, S], EVERYWHERE, BOTH, False),
+        # What is not known yet says nothing.
+        ([S, S, ("adam", ADAM, TrialState.RUNNING)], SGD, {"": (0.5, 2.0)}, False),
     ],
 )
 def test_why_a_range_is_another_one(asked, by_now, ranges, unclear):
@@ -73,7 +88,7 @@ def test_why_a_range_is_another_one(asked, by_now, ranges, unclear):
     common = NO_TRIALS.after(trials)
     assert common.ranges["lr"] == by_now
     assert ranges_of(common) == ranges
-    assert common.unclear is unclear
+    assert bool(common.unclear) is unclear
     for again in (pickle.loads(pickle.dumps(common)), common.after(trials)):
         assert (again.ranges, again.space) == (common.ranges, common.space)
         assert again.unclear == common.unclear
@@ -293,3 +308,43 @@ def test_given_values_are_those_of_measured_configurations_where_nothing_explain
         study.add_trial(create_trial(value=value, params=params, distributions=ranges))
     found = study.sampler.belief(study).recommend({"opt": "b"}).params
     assert found in [one.params for one in study.trials if one.params["opt"] == "b"]
+
+
+@pytest.mark.parametrize("state", [TrialState.FAIL, TrialState.PRUNED, TrialState.RUNNING])
+def test_a_range_that_was_moved_is_recommended_once_it_has_a_value(state):
+    """Whatever becomes of the first trials there, the best so far is recommended until then."""
+    space = {"x": FloatDistribution(0.0, 1.0), "y": FloatDistribution(0.0, 1.0)}
+    moved = {**space, "x": FloatDistribution(2.0, 3.0)}
+    study = optuna.create_study(sampler=SurefootSampler(seed=0, initial=4))
+
+    def objective(asked: optuna.Trial) -> float:
+        return (asked.suggest_float("x", 0.0, 1.0) - 0.3) ** 2 + asked.suggest_float("y", 0.0, 1.0)
+
+    study.optimize(objective, 8)
+    asked = [study.ask(moved)]
+    if state != TrialState.RUNNING:
+        study.tell(asked[0], state=state)
+        asked += [study.ask(moved) for _ in range(3)]
+    assert len({tuple(one.params.values()) for one in asked}) == len(asked)
+    assert all(2.0 <= one.params["x"] <= 3.0 for one in asked)
+    assert 0.0 <= study.sampler.belief(study).recommend().params["x"] <= 1.0
+    study.tell(asked[-1], -1.0)
+    assert 2.0 <= study.sampler.belief(study).recommend().params["x"] <= 3.0
+
+
+def test_a_given_value_of_one_branch_is_a_choice_of_it():
+    study = measured([S, A, S, A, S, A])
+    assert study.sampler.belief(study).recommend({"lr": 1.5}).params == {"lr": 1.5, "opt": "sgd"}
+    with pytest.raises(InvalidInput, match=r"expected values for opt, lr within .*'lr' is 1.5"):
+        study.sampler.belief(study).predict([{"lr": 1.5, "opt": "adam"}])
+    for value, choice in ((1.5, "sgd"), (0.05, "adam")):
+        study.enqueue_trial({"lr": value})
+        asked = study.ask()
+        assert asked.suggest_categorical("opt", OPTIMIZER.choices) == choice
+        assert asked.suggest_float("lr", 0.0, 2.0) == value
+
+
+def test_trials_out_of_range_are_said_at_once():
+    study = measured([*[S, A] * 3, *[("sgd", NEW), A] * 2])
+    with pytest.warns(UserWarning, match=r"trial 0 is left .* 2 other trials are left out, too"):
+        study.ask().suggest_float("lr", 0.0, 0.1)

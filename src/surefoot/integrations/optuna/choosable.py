@@ -128,7 +128,8 @@ def encoded(encoding: Encoding, settings: Sequence[Mapping[str, Any]]) -> Tensor
         if point is None:
             raise InvalidInput(
                 f"{checks.shown(params)} is not a configuration of this study, expected values "
-                f"for {', '.join(map(shared_name, encoding.parameters))} within their ranges: "
+                f"for {', '.join(dict.fromkeys(map(shared_name, encoding.parameters)))} within "
+                f"their ranges: "
                 f"{_what_is_wrong(encoding.space, params)}"
             )
         points.append(point)
@@ -139,7 +140,8 @@ def encoded(encoding: Encoding, settings: Sequence[Mapping[str, Any]]) -> Tensor
 def _what_is_wrong(space: Space, params: object) -> str:
     known = params.items() if isinstance(params, Mapping) else ()
     try:
-        space.checked({name: one for name, one in known if name in space.parameters})
+        names = {*map(shared_name, space.parameters)}
+        space.checked({name: one for name, one in known if name in names})
     except InvalidInput as error:
         return str(error)
     return "it is none."

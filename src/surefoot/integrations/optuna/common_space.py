@@ -28,7 +28,7 @@ def inferred_conditions(
     trials: Sequence[FrozenTrial | _Asked],
     common: Mapping[str, BaseDistribution],
     names: Collection[str],
-) -> dict[str, str] | None:
+) -> dict[str, str]:
     """Conditions under which the trials have some parameters.
 
     Each follows from one other parameter, which may be conditional itself: a choice, or an integer
@@ -40,7 +40,7 @@ def inferred_conditions(
         names: Names of the others, to be explained.
 
     Returns:
-        Conditions by name, which hold in all trials; None unless they explain every parameter.
+        Conditions by name, which hold in all trials, of those that are explained.
     """
     known, found, left = dict(common), dict[str, str](), sorted(names)
     groups: dict[frozenset[str], list[FrozenTrial | _Asked]] = {}
@@ -65,7 +65,7 @@ def inferred_conditions(
                         conditions[name] = _condition(parent, distribution, values, name)
         explained = {name: text for name, text in conditions.items() if text}
         if not explained:
-            return None
+            break
         found |= explained
         left = [name for name in left if name not in explained]
         for name in explained:
@@ -132,17 +132,19 @@ class CommonSpace:
         space: The space that is modelled, in which all trials lie whose values were within their
             ranges.
         ranges: Distributions that the objective function asks for by now, by name.
-        complete: The complete trials that it was found from.
-        unclear: Whether nothing explains which trials have which range of some number.
+        asked: The trials that it was found from.
+        missing: Names of parameters of which nothing explains which trials have them.
+        unclear: Names of numbers of which nothing explains which trials have which range.
     """
 
     space: Space
     ranges: Ranges
-    complete: Sequence[FrozenTrial] = ()
-    unclear: bool = False
+    asked: Sequence[FrozenTrial] = ()
+    missing: frozenset[str] = frozenset()
+    unclear: frozenset[str] = frozenset()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "complete": ()}  # a copy would find other trials
+        return {**self.__dict__, "asked": ()}  # a copy would find other trials
 
     @classmethod
     def declared(cls, space: Space) -> CommonSpace:
@@ -150,10 +152,10 @@ class CommonSpace:
         return cls(space, distributions(space))
 
     def after(self, trials: Sequence[FrozenTrial]) -> CommonSpace:
-        """The varying parameters of complete trials, by name; this space if they are the same.
+        """The varying parameters of trials, by name; this space if they are the same.
 
-        They are those that all have in common, and the others too if conditions explain which
-        trials have them.
+        They are those that all have in common, and those of the others of which conditions explain
+        which trials have them.
 
         Args:
             trials: Trials of a study, in order.
@@ -162,31 +164,28 @@ class CommonSpace:
             The space; of a number whose range was changed, the widest range. One with several
             ranges, of which conditions explain which trials have them, is a parameter for each.
         """
-        complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
-        same = 0 < len(complete) == len(self.complete) and all(map(is_, complete, self.complete))
-        space, unclear = (self.space, self.unclear) if same else _found(complete, self.space)
-        ranges, known = dict[str, BaseDistribution](), configuration_distributions(space)
-        for trial in reversed(trials):
+        asked = _asking(trials)
+        same = 0 < len(asked) == len(self.asked) and all(map(is_, asked, self.asked))
+        found = _Explained(self.space, self.missing, self.unclear)
+        found = found if same else _found(asked, self.space)
+        ranges, known = dict[str, BaseDistribution](), configuration_distributions(found.space)
+        for trial in reversed(asked):
             if len(ranges) == len(known):
                 break
             for name, one in trial.distributions.items():
                 if type(one) is type(known.get(name)):
                     ranges.setdefault(name, one)
         # Of a parameter for each range all of these are asked for, of any other one the last.
-        return CommonSpace(
-            space,
-            {n: ranges[n] if n in space.parameters else one for n, one in known.items()},
-            complete,
-            unclear,
-        )
+        now = {n: ranges[n] if n in found.space.parameters else one for n, one in known.items()}
+        return CommonSpace(found.space, now, asked, *found[1:])
 
     @property
     def not_in_common(self) -> str:
         """Parameters that vary and not all complete trials have alike; empty if a model has any."""
-        if self.ranges or len(self.complete) < LEAST:
+        if self.ranges or len(self.asked) < LEAST:
             return ""
         kinds: dict[str, set[str]] = {}
-        for trial in self.complete:
+        for trial in self.asked:
             for name, one in trial.distributions.items():
                 if not one.single():
                     kinds.setdefault(name, set()).add(type(one).__name__)
@@ -215,19 +214,36 @@ def nearest_in(distribution: BaseDistribution, value: Any) -> Any:
     return value
 
 
+def _asking(trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
+    """Complete trials, and the failed and pruned ones that asked for what none of these did."""
+    complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
+    others = [one for one in trials if one.state in (TrialState.FAIL, TrialState.PRUNED)]
+    if not (complete and others):
+        return complete
+    known = dict[str, list[BaseDistribution]]()
+    for trial in complete:
+        for name, one in trial.distributions.items():
+            if one not in (of_name := known.setdefault(name, [])):
+                of_name.append(one)
+    new = {
+        id(trial)
+        for trial in others
+        if any(one not in known.get(name, ()) for name, one in trial.distributions.items())
+    }
+    return [one for one in trials if one.state == TrialState.COMPLETE or id(one) in new]
+
+
 def _of_some(
     complete: Sequence[FrozenTrial | _Asked], common: Mapping[str, BaseDistribution]
 ) -> dict[str, BaseDistribution]:
-    """Distributions of the parameters that not all trials have; none if one cannot be modelled."""
-    found: dict[str, BaseDistribution] = {}
+    """Distributions of the parameters that not all trials have, of those that can be modelled."""
+    found: dict[str, BaseDistribution | None] = {}
     for trial in complete:
         for name, one in trial.distributions.items():
             if name not in common:
-                union = _union(found.get(name, one), one)
-                if union is None or union.single():
-                    return {}
-                found[name] = union
-    return found
+                known = found.get(name, one)
+                found[name] = known and _union(known, one)
+    return {name: one for name, one in found.items() if one and not one.single()}
 
 
 class _Asked(NamedTuple):
@@ -250,28 +266,64 @@ class _Asked(NamedTuple):
         )
 
 
-def _found(complete: Sequence[FrozenTrial], before: Space) -> tuple[Space, bool]:
-    """The space of trials, that of before if it is the same, and whether ranges are unclear.
+def _found(asked: Sequence[FrozenTrial], before: Space) -> _Explained:
+    """The space of trials, that of before if it is the same, and what nothing explains.
+
+    Where something is unexplained, the objective function may have been changed. The space is that
+    of the trials since, if these explain all of it and are no fewer than the trials before that
+    have no value of it.
+    """
+    found = _explained(asked, before)
+    if left := found.missing | found.unclear:
+        first = {
+            (name, repr(trial.distributions[name])): number
+            for number, trial in reversed([*enumerate(asked)])
+            for name in left & trial.distributions.keys()
+        }
+        number = max(first.values())
+        since, lacking = asked[number:], sum(not left <= {*t.params} for t in asked[:number])
+        if number and len(since) >= max(2 * LEAST, lacking):
+            now = _explained(since, before)
+            several = {shared_name(name) for name in now.space.parameters} - {*now.space.parameters}
+            if not (now.missing or now.unclear) and found.unclear <= several:
+                return now
+    return found
+
+
+class _Explained(NamedTuple):
+    """A space, and names that it does not explain, see `CommonSpace`."""
+
+    space: Space
+    missing: frozenset[str]
+    unclear: frozenset[str]
+
+
+def _explained(asked: Sequence[FrozenTrial], before: Space) -> _Explained:
+    """The space of trials, that of before if it is the same, and what nothing explains.
 
     A number of which conditions explain which trials have which range is a parameter for each, if
     there are two trials for each range as a rule. Of any other one the last range holds, and unless
     none was asked for since that came it is unclear where.
     """
-    space, each, unclear = _space(complete, before), dict[str, list[BaseDistribution]](), set()
-    varied = any(one.distributions != complete[-1].distributions for one in complete)
+    space, several, unclear = _space(asked, before), dict[str, list[BaseDistribution]](), set()
+    varied = any(one.distributions != asked[-1].distributions for one in asked)
     for name, widest in distributions(space).items() if varied else ():
-        asked = [one.distributions[name] for one in complete if name in one.distributions]
-        if all(one == widest for one in asked):
+        of_name = [one.distributions[name] for one in asked if name in one.distributions]
+        if all(one == widest for one in of_name):
             continue
-        ranges = [*dict.fromkeys(asked)]
-        unclear |= set() if _is_changed(asked) else {name}
-        if 2 * len(ranges) <= len(asked) + 1:
-            each[name] = ranges
-    found = _apart(complete, each, before) if each else space
+        ranges = [*dict.fromkeys(of_name)]
+        unclear |= set() if _is_changed(of_name) else {name}
+        if 2 * len(ranges) <= len(of_name) + 1:
+            several[name] = ranges
+    found = _apart(asked, several, before) if several else space
     if found is None:
-        each = {n: one for n, one in each.items() if _apart(complete, {n: one}, before)}
-        found = _apart(complete, each, before)
-    return found or space, not unclear <= ({*each} if found else set())
+        several = {n: one for n, one in several.items() if _apart(asked, {n: one}, before)}
+        found = _apart(asked, several, before)
+    if found:
+        space, unclear = found, unclear - {*several}
+    varying = {name for one in asked for name, d in one.distributions.items() if not d.single()}
+    missing = varying - {*map(shared_name, space.parameters)}
+    return _Explained(space, frozenset(missing), frozenset(unclear))
 
 
 def _is_changed(asked: Sequence[BaseDistribution]) -> bool:
@@ -315,8 +367,8 @@ def _space(complete: Sequence[FrozenTrial | _Asked], before: Space) -> Space:
         if trial.distributions != widest:
             widest = _widened(widest, trial.distributions)
     partly = _of_some(complete, widest)
-    when = (inferred_conditions(complete, widest, partly) or {}) if partly else {}
-    widest |= partly if when else {}
+    when = inferred_conditions(complete, widest, partly) if partly else {}
+    widest |= {name: partly[name] for name in when}
     scales = {name: widest[name] for name in sorted(widest) if not widest[name].single()}
     try:
         space = space_of(scales, when)

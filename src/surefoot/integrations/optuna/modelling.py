@@ -145,7 +145,8 @@ class Modelling:
         if not self.space.has_branches:
             return found
         branches = branches_of(trials, {*found.trials})
-        if space.conditions:  # one model is of all branches
+        known = {*map(shared_name, space.parameters)}
+        if space.conditions and all(one.common.ranges.keys() <= known for one in branches):
             return replace(found, constant=constants_of(branches))
         if len(branches) == 1 and distributions(branches[0].common.space) == distributions(space):
             return replace(found, constant=branches[0].constant)

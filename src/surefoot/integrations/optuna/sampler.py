@@ -259,7 +259,7 @@ class SurefootSampler(BaseSampler):
             Distributions by parameter name.
         """
         with self._lock:
-            return dict(self._space.of_study(study).ranges)
+            return dict(self._space.of_study(_whole(study)).ranges)
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
@@ -274,10 +274,10 @@ class SurefootSampler(BaseSampler):
         Returns:
             Values by parameter name.
         """
-        whole = self._space.completed(_given(trial))
-        if whole and self.environment is None:
+        study, complete = _whole(study), self._space.completed(_given(trial))
+        if complete and self.environment is None:
             space = self._space.of_study(study).space
-            write_reservation(study, trial, distributions(space), whole, None)
+            write_reservation(study, trial, distributions(space), complete, None)
             return {}  # nothing is left to choose
         with self._undisturbed():
             trials = trials_of(study)
@@ -294,13 +294,19 @@ class SurefootSampler(BaseSampler):
                         f"parameter in common ({left}), so that values are sampled at random: pass "
                         "the `search_space`, or leave the trials out that have other parameters.",
                     )
-                elif not common.complete and sum(t.state.is_finished() for t in trials) > 1:
+                elif not common.asked and sum(t.state.is_finished() for t in trials) > 1:
                     warn(
                         f"no trial of study {study.study_name!r} has completed, so that values are "
                         "sampled at random: pass the `search_space`, by which the sampler keeps "
                         "away from trials that failed or were pruned."
                     )
                 return {}
+            if common.missing:
+                warn(
+                    f"values of {', '.join(sorted(common.missing))} are sampled at random, since "
+                    "no choice or integer explains which trials have them: pass the "
+                    "`search_space`, or wait until half of the trials have a new parameter."
+                )
             with self._failing(study, trial):
                 part = tracker.part(given, {**common.ranges, **search_space})
             with self._failing(study, trial):
@@ -348,6 +354,7 @@ class SurefootSampler(BaseSampler):
                 self._probed = None
                 return None
             tracker, number, known = self._tracker, trial.number, trial.params
+            study = _whole(study)
             if (
                 tracker is not None
                 and tracker.has_chosen(number, param_name, known)
@@ -586,3 +593,8 @@ def _given(trial: FrozenTrial) -> Mapping[str, Any]:
 
 def _includes(distribution: BaseDistribution, value: Any) -> bool:
     return distribution._contains(distribution.to_internal_repr(value))
+
+
+def _whole(study: Study) -> Study:
+    """The study with all of its trials, of which Hyperband shows those of one bracket."""
+    return getattr(study, "_study", study)

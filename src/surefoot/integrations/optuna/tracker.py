@@ -311,6 +311,7 @@ class StudyTracker:
             self._reader.see(trial)
             if trial.number not in self._unread:
                 self._unread[trial.number] = self._reader.read(trial)
+        self._reader.warn_of_outside()
         return [self._unread[trial.number] for trial in finished]
 
     def read_running(self, trials: Iterable[FrozenTrial]) -> None:

@@ -145,6 +145,7 @@ class TrialReader:
         self._encoding, self._optimizer, self._signs = encoding, optimizer, signs
         self._environment, self._log, self._penalty = environment, log, penalty
         self._has_warned = False  # of environments that are ignored
+        self._left_out: list[str] = []  # what is to be said of trials out of range
         self._curves: dict[int, Curve] = {}  # of the trials with values, by their numbers
         self._succeeded: set[bytes] = set()
         """Points of the trials with values; one that is pruned there repeats it."""
@@ -163,7 +164,7 @@ class TrialReader:
         """A finished trial as the optimizer is told about it."""
         point, z = self._encoding.encode(trial.params), self.environment_of(trial)
         if point is None:
-            self._warn_of_outside(trial)
+            self._leave_out(trial)
         if point is None or (z is None and self._environment is not None):
             return Reading(trial, (), {})
         declared, effects = self._optimizer.outcomes, self._optimizer.effects
@@ -214,8 +215,18 @@ class TrialReader:
             if value > 0.0 or not self._log
         ]
 
-    def _warn_of_outside(self, trial: FrozenTrial) -> None:
-        """Say which values of a trial that is left out are out of range."""
+    def warn_of_outside(self) -> None:
+        """Say of trials that were left out since the last time which values are out of range."""
+        more = len(self._left_out) - 1
+        for text in self._left_out[:1]:
+            warn(
+                text
+                + f" {more} other trial{'s are' if more > 1 else ' is'} left out, too." * (more > 0)
+            )
+        self._left_out = []
+
+    def _leave_out(self, trial: FrozenTrial) -> None:
+        """Keep what is to be said of a trial that is left out, as a value of it is out of range."""
         space, params = self._encoding.space, trial.params
         known = {
             n: one for n, one in self._encoding.parameters.items() if n in space.active(params)
@@ -229,10 +240,10 @@ class TrialReader:
             known = distributions(space)
             ranges = ", ".join(f"{shared_name(name)}: {known[name]}" for name in outside)
             wrong = checks.shown({shared_name(name): one for name, one in outside.items()})
-            warn(
+            self._left_out.append(
                 f"trial {trial.number} is left out of the model, since {wrong} is "
                 f"out of range, expected {ranges}: enqueue values within the ranges, or widen them "
-                "in the objective function.",
+                "in the objective function."
             )
 
     def _predicted(self, trial: FrozenTrial) -> PredictedValue | None:
