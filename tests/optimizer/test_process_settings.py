@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import surefoot as sf
 from support.process_settings import default_dtype
@@ -21,10 +22,14 @@ KERNEL = sf.kernels.squared_exponential(0.3)
 
 @contextmanager
 def two_threads() -> Iterator[None]:
+    """Of PyTorch, and of the linear algebra of NumPy and SciPy."""
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
-        yield
+        with threadpool_limits(2, "blas"):
+            yield
+            blas = [one for one in threadpool_info() if one["user_api"] == "blas"]
+            assert {one["num_threads"] for one in blas} == {2}
     finally:
         assert torch.get_num_threads() == 2
         torch.set_num_threads(before)
@@ -52,11 +57,14 @@ RUNS: dict[str, Callable[[], sf.Optimizer]] = {
 
 
 def play(make: Callable[[], sf.Optimizer], setting: Callable[[], Any], path: Any) -> list[float]:
-    """Numbers of a run whose every call is under a setting; rewards are computed outside."""
+    """Numbers of a run whose every call is under a setting; rewards are computed outside.
+
+    Other last digits are met in a matrix of five rows or more, so that there are more rewards.
+    """
     numbers: list[float] = []
     with setting():
         optimizer = make()
-    for step in range(8):
+    for step in range(14):
         with setting():
             query = optimizer.ask()
         numbers += query.point.tolist()
@@ -77,7 +85,7 @@ def play(make: Callable[[], sf.Optimizer], setting: Callable[[], Any], path: Any
     return numbers + asked.point.tolist()
 
 
-@pytest.mark.long
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("run", RUNS)
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_a_run_is_the_same_under_any_setting(run: str, setting: str, tmp_path: Any) -> None:

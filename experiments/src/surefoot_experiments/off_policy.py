@@ -191,7 +191,10 @@ def doubly_robust(
     it shorter than the usual interval without truncation, since a few large terms may also be rare
     ones that belong there, such as clicks. It is infinite where the weights are worth fewer
     decisions than that logarithm, (sum w)^2 / sum w^2: the log then says nothing of the policy.
-    For weights without a variance nothing is proved; notes/bandits.md has the coverage.
+    For weights without a variance nothing is proved; notes/bandits.md has the coverage. Where the
+    weights are worth fewer than about 30 decisions, or their mean is far below 1, contexts of large
+    weights are missing that may have other rewards. Of logs of Thompson sampling with a floor of
+    .05, 600 decisions, 81 to 92 % of intervals of 95 % held, with predicted rewards 93 to 100 %.
 
     Args:
         rewards: Rewards (n,) of the logged decisions.

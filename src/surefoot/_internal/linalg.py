@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from contextlib import nullcontext
 
 import numpy as np
 import torch
@@ -12,7 +11,6 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotri, dpstrf
 from torch import Tensor
 
-from surefoot._internal.threads import one_blas_thread
 from surefoot.types import NumericalError
 
 Floats = NDArray[np.float64]  # with matrices of few rows, NumPy is three times as fast as torch
@@ -159,8 +157,7 @@ def pivoted_root(
     if not largest > 0.0:
         return torch.zeros(0, dtype=torch.int64, device=matrix.device), matrix[:0, :0]
     limit = tolerance * largest
-    with one_blas_thread() if len(matrix) > SMALL else nullcontext():
-        factor, order, found, _ = dpstrf(matrix.cpu().numpy(), tol=limit, lower=1)
+    factor, order, found, _ = dpstrf(matrix.cpu().numpy(), tol=limit, lower=1)
     found = min(int(found), rank)
     pivots = torch.from_numpy(order[:found].astype("int64") - 1)
     root = torch.from_numpy(np.tril(factor[:found, :found]))

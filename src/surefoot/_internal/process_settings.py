@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
+import numpy as np
 import torch
 
-from surefoot._internal.threads import one_thread
+from surefoot._internal.threads import is_one_thread, one_thread
 
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
+_USUAL_ERRORS: Any = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
 
 
 class own_settings:  # noqa: N801
-    """Context with one thread, gradients allowed, and torch's usual default dtype and device.
+    """Context with one thread, gradients allowed, and usual settings of torch and NumPy.
 
     The settings of the caller are restored at the end. Tensors that are made in inference mode
     cannot take part in a later ascent, so a run must not be left with any.
@@ -40,23 +42,25 @@ class own_settings:  # noqa: N801
 
 
 def _are_usual() -> bool:
-    """Whether all settings but threads are torch's usual ones; a microsecond of each round."""
+    """Whether all settings but threads are the usual ones; two microseconds of each round."""
     return (
         torch.is_grad_enabled()
         and not torch.is_inference_mode_enabled()
         and torch.get_default_dtype() is torch.float32
         and torch.empty(0).is_cpu
+        and np.geterr() == _USUAL_ERRORS
     )
 
 
 def _usual_settings() -> ExitStack:
-    """Make the settings torch's usual ones; what is returned restores those of the caller."""
+    """Make the settings the usual ones; what is returned restores those of the caller."""
     stack = ExitStack()
     stack.enter_context(torch.inference_mode(False))
     stack.enter_context(torch.enable_grad())
     stack.callback(torch.set_default_dtype, torch.get_default_dtype())
     torch.set_default_dtype(torch.float32)
     stack.enter_context(torch.device("cpu"))
+    stack.enter_context(np.errstate(**_USUAL_ERRORS))
     return stack
 
 
@@ -67,7 +71,7 @@ def with_own_settings(
 
     @wraps(function)
     def guarded(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
-        if torch.get_num_threads() == 1 and _are_usual():
+        if is_one_thread() and _are_usual():
             return function(*args, **kwargs)
         with own_settings():
             return function(*args, **kwargs)

@@ -9,11 +9,13 @@ import torch
 
 
 class one_thread:  # noqa: N801
-    """Context in which torch runs on one intra-op thread; the previous number is restored.
+    """Context in which torch, NumPy and SciPy run on one thread; the numbers before are restored.
 
     A round is dozens, and a fit thousands, of operations on matrices of a few hundred rows. To wake
     a second thread for each costs more than it saves: on two cores of which another process used
-    one, a fit of 60 rewards took 5.7 s with two threads and 0.08 s with one.
+    one, a fit of 60 rewards took 5.7 s with two threads and 0.08 s with one. The OpenBLAS of NumPy
+    and SciPy has threads of its own, which wait for their next call in a loop, and results of other
+    last digits with them. Entering takes 4 us, where there is one thread already 1 us.
 
     Example:
         >>> with one_thread():
@@ -23,31 +25,28 @@ class one_thread:  # noqa: N801
 
     def __enter__(self) -> None:
         self._before = torch.get_num_threads()
+        self._others = [(one, n) for one in _openblas() if (n := one.get_num_threads()) != 1]
         if self._before != 1:
             torch.set_num_threads(1)
+        for one, _ in self._others:
+            one.set_num_threads(1)
 
     def __exit__(self, *exception: object) -> None:
         if self._before != 1:
             torch.set_num_threads(self._before)
+        for one, number in self._others:
+            one.set_num_threads(number)
 
 
-def one_blas_thread() -> Any:
-    """Context in which the OpenBLAS of SciPy and NumPy runs on one thread.
-
-    It has threads of its own, which `one_thread` does not reach, and which wait for their next call
-    in a loop: a run of 30 rounds in a box took twice the CPU time with them. With a second process
-    on the two cores, one of twenty pivoted factorisations of 256 rows took 0.4 s instead of 1 ms.
-    Entering takes 20 us, so that it is for operations that take longer.
-
-    Example:
-        >>> with one_blas_thread():
-        ...     pass
-    """
-    return _openblas().limit(limits=1)
+def is_one_thread() -> bool:
+    """Whether torch, NumPy and SciPy run on one thread."""
+    return torch.get_num_threads() == 1 and all(one.get_num_threads() == 1 for one in _openblas())
 
 
 @cache
-def _openblas() -> Any:
+def _openblas() -> list[Any]:
+    """The OpenBLAS of NumPy and of SciPy."""
+    import scipy.linalg  # noqa: F401  # which loads its own
     from threadpoolctl import ThreadpoolController
 
-    return ThreadpoolController().select(internal_api="openblas")
+    return ThreadpoolController().select(internal_api="openblas").lib_controllers

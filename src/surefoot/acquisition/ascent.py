@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 from surefoot._internal.lbfgsb import Limits, minimise
-from surefoot._internal.threads import one_blas_thread
 
 _GENTLE = 0.01  # of the steepest start: a start that is close to a maximum has a slope of 0
 
@@ -57,7 +56,7 @@ def ascend(
 
     free, every = list(free), [*range(starts.shape[1])]
     columns = torch.tensor(free, device=starts.device)
-    with torch.enable_grad(), one_blas_thread():
+    with torch.enable_grad():
         first = starts[:, columns].cpu().numpy()
         center, slopes = scores(first, [*range(len(first))])
         unit = _sizes(slopes)

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from surefoot._internal.brief import brief
-from surefoot._internal.threads import one_blas_thread
+from surefoot._internal.process_settings import with_own_settings
 from surefoot.beliefs.band import Band, PriorDraw, Shape
 from surefoot.beliefs.estimands import Residuals
 from surefoot.regression.cross_validation import CrossValidation
@@ -291,11 +291,12 @@ class OutcomeBelief:
         return self.model.alternative(self.fitted, self.observations) or self
 
     @property
+    @with_own_settings
     def cross_validation(self) -> CrossValidation:
         """Leave-one-out predictions of the rewards, in units of the model."""
-        with one_blas_thread():
-            return self.uncertainty.cross_validation()
+        return self.uncertainty.cross_validation()
 
+    @with_own_settings
     def bias_near(self, points: Designs) -> Tensor:
         """How much larger rewards near points are than the others predict.
 
@@ -313,8 +314,7 @@ class OutcomeBelief:
             InvalidInput: If the space has no such points.
         """
         inputs = located_designs(self.model.space, points, "points")
-        with one_blas_thread():
-            return self.uncertainty.bias_near(inputs).to(inputs)
+        return self.uncertainty.bias_near(inputs).to(inputs)
 
     @cached_property
     def at_reference(self) -> Observations:

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from surefoot._internal.lbfgsb import Limits, minimise
 from surefoot._internal.linalg import Floats
+from surefoot._internal.process_settings import with_own_settings
 from surefoot.hyperparameters.evidence import MIN_NOISE, Evidence, Hyperparameters, best_dof
 from surefoot.hyperparameters.laplace import PosteriorMode
 from surefoot.regression.cross_validation import nearest
@@ -190,7 +191,7 @@ def _differ(one: PosteriorMode, other: PosteriorMode) -> bool:
     return max(models, float((one.weights - other.weights).abs().max())) > _APART
 
 
-@np.errstate(under="ignore")  # whatever the caller has set
+@with_own_settings
 def _maximise(
     model: Hyperparameters, evidence: Evidence, weights: Tensor, steps: int
 ) -> Hyperparameters:

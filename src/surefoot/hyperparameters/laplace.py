@@ -13,6 +13,7 @@ from torch.distributions import StudentT
 
 from surefoot._internal.linalg import Floats
 from surefoot._internal.numbers import LAST_DIGITS
+from surefoot._internal.process_settings import with_own_settings
 from surefoot._internal.tensors import NO_INDICES
 from surefoot.hyperparameters.conditional import Process
 from surefoot.hyperparameters.evidence import Evidence, Hyperparameters
@@ -98,6 +99,7 @@ class PosteriorMode:
         return [Sample(*pair) for pair in zip(models, weights, strict=True)]
 
     @cached_property
+    @with_own_settings
     def _spectrum(self) -> tuple[Tensor, Tensor]:
         """Eigenvalues and eigenvectors of the curvature, which is at least that of the prior."""
         values, vectors = torch.linalg.eigh(self._curvature(self._directions))

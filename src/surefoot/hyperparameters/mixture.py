@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from surefoot._internal.numbers import NUMBERS_AT_ONCE
+from surefoot._internal.process_settings import with_own_settings
 from surefoot.hyperparameters.conditional import Process
 from surefoot.hyperparameters.laplace import SAMPLES, PosteriorMode, Sample
 from surefoot.hyperparameters.process_mixture import Frame, ProcessMixture
@@ -77,6 +78,7 @@ class Mixture:
         return replace(self, shares=torch.zeros_like(self.shares))
 
     @cached_property
+    @with_own_settings
     def process(self) -> ProcessMixture:
         """The mixture of processes, given the rewards."""
         size = max(1, NUMBERS_AT_ONCE // len(self.modes[0].weights) ** 2)

@@ -12,7 +12,6 @@ from torch import Tensor
 
 from surefoot import kernels
 from surefoot._internal.lock import Lock, one_at_a_time
-from surefoot._internal.threads import one_blas_thread
 from surefoot.beliefs.band import SYMMETRIC, Shape, self_normalised_of
 from surefoot.beliefs.outcome import Inferred, OutcomeBelief, at_reference
 from surefoot.beliefs.self_normalised import warn_contradicted
@@ -140,8 +139,7 @@ class Model:
             found = (store.read(rule, data) for store in self.stores)
             if (known := next(filter(None, found), None)) is not None:
                 return known
-            with one_blas_thread():
-                fitted = rule.fit(data)
+            fitted = rule.fit(data)
             for store in self.stores:
                 store.write(rule, data, fitted)
             return fitted
@@ -153,11 +151,9 @@ class Model:
         """Uncertainty of fitted hyperparameters; found once for the same ones."""
         key = observations.digest, id(fitted.kernel), fitted.noise
 
-        def find() -> Uncertainty:
-            with one_blas_thread():
-                return self.hyperparameters.uncertainty(fitted, self.data(observations))
-
-        return self._uncertainties.get(key, find)
+        return self._uncertainties.get(
+            key, lambda: self.hyperparameters.uncertainty(fitted, self.data(observations))
+        )
 
     def data(self, observations: Observations) -> TrainingData:
         """Observations as hyperparameters are fitted to them."""
@@ -274,8 +270,7 @@ class Model:
 
     def alternative(self, fitted: Fitted, observations: Observations) -> OutcomeBelief | None:
         """Belief with another prior of the lengthscales; None where there is none."""
-        with one_blas_thread():
-            rule, other = self.hyperparameters.alternative(fitted, self.data(observations))
+        rule, other = self.hyperparameters.alternative(fitted, self.data(observations))
         if other is fitted:
             return None
         own = torch.Generator().manual_seed(0)
