@@ -118,7 +118,11 @@ class GuessedWords(TyperGroup):
             if inner is None or not hasattr(error, "format_message"):
                 raise
             text = " ".join(error.format_message().split()).rstrip(".")
-            raise _without_usage(inner, f"{text}; see `{inner.command_path} -h`") from None
+            try:
+                inner.fail(f"{text}; see `{inner.command_path} -h`")
+            except Exception as wrong:
+                wrong.ctx = None  # type: ignore[attr-defined]  # shown as one line, without usage
+                raise wrong from None
 
     def _invoke(self, ctx: Any) -> Any:
         try:
@@ -134,16 +138,6 @@ class GuessedWords(TyperGroup):
             if use is None:
                 raise
             return inner.fail(f"no option {given}; use {use}")
-
-
-def _without_usage(ctx: Any, text: str) -> Exception:
-    """The error of wrong usage, which is shown as one line and not with the usage before it."""
-    try:
-        ctx.fail(text)
-    except Exception as error:
-        error.ctx = None  # type: ignore[attr-defined]
-        return error
-    return RuntimeError(text)
 
 
 def _has(command: Any, use: str) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 import torch
 
-from surefoot._internal.threads import is_one_thread, one_thread
+from surefoot._internal.threads import one_thread
 
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
@@ -71,8 +71,6 @@ def with_own_settings(
 
     @wraps(function)
     def guarded(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
-        if is_one_thread() and _are_usual():
-            return function(*args, **kwargs)
         with own_settings():
             return function(*args, **kwargs)
 

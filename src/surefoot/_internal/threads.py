@@ -24,29 +24,19 @@ class one_thread:  # noqa: N801
     """
 
     def __enter__(self) -> None:
-        self._before = torch.get_num_threads()
-        self._others = [(one, n) for one in _openblas() if (n := one.get_num_threads()) != 1]
-        if self._before != 1:
-            torch.set_num_threads(1)
-        for one, _ in self._others:
+        self._before = [(one, n) for one in _libraries() if (n := one.get_num_threads()) != 1]
+        for one, _ in self._before:
             one.set_num_threads(1)
 
     def __exit__(self, *exception: object) -> None:
-        if self._before != 1:
-            torch.set_num_threads(self._before)
-        for one, number in self._others:
+        for one, number in self._before:
             one.set_num_threads(number)
 
 
-def is_one_thread() -> bool:
-    """Whether torch, NumPy and SciPy run on one thread."""
-    return torch.get_num_threads() == 1 and all(one.get_num_threads() == 1 for one in _openblas())
-
-
 @cache
-def _openblas() -> list[Any]:
-    """The OpenBLAS of NumPy and of SciPy."""
+def _libraries() -> list[Any]:
+    """PyTorch, and the OpenBLAS of NumPy and of SciPy."""
     import scipy.linalg  # noqa: F401  # which loads its own
     from threadpoolctl import ThreadpoolController
 
-    return ThreadpoolController().select(internal_api="openblas").lib_controllers
+    return [torch, *ThreadpoolController().select(internal_api="openblas").lib_controllers]

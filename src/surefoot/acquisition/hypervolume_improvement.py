@@ -273,8 +273,6 @@ class _Drawn:
 
 def _directions(number: int, size: int, generator: torch.Generator) -> Tensor:
     """Directions (number, size) of unit length and positive sides, which fill the orthant."""
-    if size == 1:
-        return torch.ones(1, 1, dtype=torch.float64)
     if size == 2:
         offset = torch.rand((), dtype=torch.float64, generator=generator)
         angles = (torch.arange(number, dtype=torch.float64) + offset) / number * math.pi / 2.0

@@ -170,9 +170,7 @@ class Failures:
 
 def _inputs(failures: Sequence[Failed], observations: Observations) -> Tensor:
     """Inputs (f, d) of failures."""
-    if not failures:
-        return observations.sites[:0]
-    return torch.stack([one.point for one in failures])
+    return torch.stack([one.point for one in failures]) if failures else observations.sites[:0]
 
 
 def _doubted(chance: Feasibility, since: int, points: Tensor) -> Tensor:

@@ -345,6 +345,9 @@ def test_a_given_value_of_one_branch_is_a_choice_of_it():
 
 
 def test_trials_out_of_range_are_said_at_once():
-    study = measured([*[S, A] * 3, *[("sgd", NEW), A] * 2])
+    study = optuna.create_study(sampler=SurefootSampler(seed=0))
+    study.add_trials(
+        trial(*one, at=at) for one in (S, A, ("sgd", NEW), A) for at in (0.1, 0.2, 0.3)
+    )
     with pytest.warns(UserWarning, match=r"trial 0 is left .* 2 other trials are left out, too"):
         study.ask().suggest_float("lr", 0.0, 0.1)

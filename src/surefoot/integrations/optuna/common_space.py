@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from operator import is_
 from typing import Any, NamedTuple, Self, TypeAlias
@@ -62,7 +62,11 @@ def inferred_conditions(
                     if not conditions[name] and all(
                         parent in group for group in groups if name in group
                     ):
-                        conditions[name] = _condition(parent, distribution, values, name)
+                        present, absent = (
+                            set[Any]().union(*(values[g] for g in values if (name in g) is has))
+                            for has in (True, False)
+                        )
+                        conditions[name] = _comparison(parent, distribution, present, absent)
         explained = {name: text for name, text in conditions.items() if text}
         if not explained:
             break
@@ -73,21 +77,7 @@ def inferred_conditions(
     return found
 
 
-def _condition(
-    parent: str,
-    distribution: BaseDistribution,
-    values: Mapping[frozenset[str], set[Any]],
-    name: str,
-) -> str:
-    """Condition of a parameter by values of another one; empty if these do not explain it."""
-    present = set[Any]().union(*(some for group, some in values.items() if name in group))
-    absent = set[Any]().union(*(some for group, some in values.items() if name not in group))
-    return _comparison(parent, distribution, present, absent)
-
-
-def _comparison(
-    parent: str, distribution: BaseDistribution, present: set[Any], absent: set[Any]
-) -> str:
+def _comparison(parent: str, distribution: Any, present: set[Any], absent: set[Any]) -> str:
     """A comparison that holds for some values and for none of others; empty if there is none."""
     if not absent or present & absent:
         return ""
@@ -96,8 +86,6 @@ def _comparison(
         sides = [f"{parent} >= {low}"] * (min(absent) < low)
         sides += [f"{parent} <= {high}"] * (max(absent) > high)
         return "" if any(low < one < high for one in absent) else " and ".join(sides)
-    if not isinstance(distribution, CategoricalDistribution):
-        return ""
     written = [_written(one) for one in distribution.choices if one in present]
     if not all(written):
         return ""
@@ -133,7 +121,8 @@ class CommonSpace:
             ranges.
         ranges: Distributions that the objective function asks for by now, by name.
         asked: The trials that it was found from.
-        missing: Names of parameters of which nothing explains which trials have them.
+        missing: Names of parameters of which nothing explains which trials have them, or of which
+            kind.
         unclear: Names of numbers of which nothing explains which trials have which range.
     """
 
@@ -166,8 +155,7 @@ class CommonSpace:
         """
         asked = _asking(trials)
         same = 0 < len(asked) == len(self.asked) and all(map(is_, asked, self.asked))
-        found = _Explained(self.space, self.missing, self.unclear)
-        found = found if same else _found(asked, self.space)
+        found = self if same else _found(asked, self.space)
         ranges, known = dict[str, BaseDistribution](), configuration_distributions(found.space)
         for trial in reversed(asked):
             if len(ranges) == len(known):
@@ -177,19 +165,7 @@ class CommonSpace:
                     ranges.setdefault(name, one)
         # Of a parameter for each range all of these are asked for, of any other one the last.
         now = {n: ranges[n] if n in found.space.parameters else one for n, one in known.items()}
-        return CommonSpace(found.space, now, asked, *found[1:])
-
-    @property
-    def not_in_common(self) -> str:
-        """Parameters that vary and not all complete trials have alike; empty if a model has any."""
-        if self.ranges or len(self.asked) < LEAST:
-            return ""
-        kinds: dict[str, set[str]] = {}
-        for trial in self.asked:
-            for name, one in trial.distributions.items():
-                if not one.single():
-                    kinds.setdefault(name, set()).add(type(one).__name__)
-        return ", ".join(f"{name}: {' and '.join(sorted(of))}" for name, of in kinds.items())
+        return replace(found, ranges=now, asked=asked)
 
     def limited_to(self, names: Sequence[str]) -> CommonSpace:
         """The space of some of its parameters."""
@@ -221,29 +197,15 @@ def _asking(trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
     if not (complete and others):
         return complete
     known = dict[str, list[BaseDistribution]]()
-    for trial in complete:
-        for name, one in trial.distributions.items():
-            if one not in (of_name := known.setdefault(name, [])):
-                of_name.append(one)
+    for name, one in (each for trial in complete for each in trial.distributions.items()):
+        if one not in known.setdefault(name, []):
+            known[name].append(one)
     new = {
         id(trial)
         for trial in others
         if any(one not in known.get(name, ()) for name, one in trial.distributions.items())
     }
     return [one for one in trials if one.state == TrialState.COMPLETE or id(one) in new]
-
-
-def _of_some(
-    complete: Sequence[FrozenTrial | _Asked], common: Mapping[str, BaseDistribution]
-) -> dict[str, BaseDistribution]:
-    """Distributions of the parameters that not all trials have, of those that can be modelled."""
-    found: dict[str, BaseDistribution | None] = {}
-    for trial in complete:
-        for name, one in trial.distributions.items():
-            if name not in common:
-                known = found.get(name, one)
-                found[name] = known and _union(known, one)
-    return {name: one for name, one in found.items() if one and not one.single()}
 
 
 class _Asked(NamedTuple):
@@ -266,7 +228,7 @@ class _Asked(NamedTuple):
         )
 
 
-def _found(asked: Sequence[FrozenTrial], before: Space) -> _Explained:
+def _found(asked: Sequence[FrozenTrial], before: Space) -> CommonSpace:
     """The space of trials, that of before if it is the same, and what nothing explains.
 
     Where something is unexplained, the objective function may have been changed. The space is that
@@ -290,15 +252,7 @@ def _found(asked: Sequence[FrozenTrial], before: Space) -> _Explained:
     return found
 
 
-class _Explained(NamedTuple):
-    """A space, and names that it does not explain, see `CommonSpace`."""
-
-    space: Space
-    missing: frozenset[str]
-    unclear: frozenset[str]
-
-
-def _explained(asked: Sequence[FrozenTrial], before: Space) -> _Explained:
+def _explained(asked: Sequence[FrozenTrial], before: Space) -> CommonSpace:
     """The space of trials, that of before if it is the same, and what nothing explains.
 
     A number of which conditions explain which trials have which range is a parameter for each, if
@@ -323,7 +277,7 @@ def _explained(asked: Sequence[FrozenTrial], before: Space) -> _Explained:
         space, unclear = found, unclear - {*several}
     varying = {name for one in asked for name, d in one.distributions.items() if not d.single()}
     missing = varying - {*map(shared_name, space.parameters)}
-    return _Explained(space, frozenset(missing), frozenset(unclear))
+    return CommonSpace(space, {}, (), frozenset(missing), frozenset(unclear))
 
 
 def _is_changed(asked: Sequence[BaseDistribution]) -> bool:
@@ -362,12 +316,14 @@ def configuration_distributions(space: Space) -> dict[str, BaseDistribution]:
 
 def _space(complete: Sequence[FrozenTrial | _Asked], before: Space) -> Space:
     """The space of trials, that of before if it is the same; without conditions to be left out."""
-    widest = dict(complete[-1].distributions) if complete else {}
-    for trial in complete:
-        if trial.distributions != widest:
-            widest = _widened(widest, trial.distributions)
-    partly = _of_some(complete, widest)
-    when = inferred_conditions(complete, widest, partly) if partly else {}
+    unions = dict[str, BaseDistribution | None]()
+    for name, one in (each for trial in complete for each in trial.distributions.items()):
+        known = unions.get(name, one)
+        unions[name] = known and _union(known, one)
+    every = {name: one for name, one in unions.items() if one is not None}
+    widest = {n: one for n, one in every.items() if all(n in t.distributions for t in complete)}
+    partly = {n: one for n, one in every.items() if n not in widest and not one.single()}
+    when = inferred_conditions(complete, widest, partly)
     widest |= {name: partly[name] for name in when}
     scales = {name: widest[name] for name in sorted(widest) if not widest[name].single()}
     try:
@@ -375,14 +331,6 @@ def _space(complete: Sequence[FrozenTrial | _Asked], before: Space) -> Space:
     except InvalidInput:
         space = space_of({name: one for name, one in scales.items() if name not in when})
     return before if before == space else space
-
-
-def _widened(
-    known: Mapping[str, BaseDistribution], others: Mapping[str, BaseDistribution]
-) -> dict[str, BaseDistribution]:
-    """The distributions of common names, each of which includes both."""
-    common = {name: _union(one, others[name]) for name, one in known.items() if name in others}
-    return {name: one for name, one in common.items() if one is not None}
 
 
 def _union(one: BaseDistribution, other: BaseDistribution) -> BaseDistribution | None:

@@ -287,26 +287,20 @@ class SurefootSampler(BaseSampler):
                 given |= self._fixed_outside(study, trial, common, left_out)
                 common = common.limited_to([*search_space, *given])
             tracker = self._up_to_date(study, common.space, trials)
+            if common.missing:
+                warn(
+                    f"values of {', '.join(sorted(common.missing))} are sampled at random, since "
+                    "no choice or integer explains which trials have them, or of which kind: pass "
+                    "the `search_space`, or wait until half of the trials have a new parameter."
+                )
             if tracker is None:
-                if left := common.not_in_common:
-                    warn(
-                        f"the completed trials of study {study.study_name!r} have no varying "
-                        f"parameter in common ({left}), so that values are sampled at random: pass "
-                        "the `search_space`, or leave the trials out that have other parameters.",
-                    )
-                elif not common.asked and sum(t.state.is_finished() for t in trials) > 1:
+                if not common.asked and sum(t.state.is_finished() for t in trials) > 1:
                     warn(
                         f"no trial of study {study.study_name!r} has completed, so that values are "
                         "sampled at random: pass the `search_space`, by which the sampler keeps "
                         "away from trials that failed or were pruned."
                     )
                 return {}
-            if common.missing:
-                warn(
-                    f"values of {', '.join(sorted(common.missing))} are sampled at random, since "
-                    "no choice or integer explains which trials have them: pass the "
-                    "`search_space`, or wait until half of the trials have a new parameter."
-                )
             with self._failing(study, trial):
                 part = tracker.part(given, {**common.ranges, **search_space})
             with self._failing(study, trial):

@@ -180,9 +180,7 @@ class StudyBelief:
         Raises:
             InvalidInput: If the configuration is not in the search space.
         """
-        if not self.predicted.has_effects:
-            return None
-        return self.fitted.drift(self.points([params]))
+        return self.fitted.drift(self.points([params])) if self.predicted.has_effects else None
 
     @with_own_settings
     def workers(self, params: Mapping[str, Any]) -> dict[str, tuple[float, float, float]]:
@@ -199,9 +197,7 @@ class StudyBelief:
         Raises:
             InvalidInput: If the configuration is not in the search space.
         """
-        if not self.predicted.has_effects:
-            return {}
-        return self.fitted.workers(self.points([params]))
+        return self.fitted.workers(self.points([params])) if self.predicted.has_effects else {}
 
     @property
     def outliers(self) -> np.ndarray:
