@@ -12,7 +12,7 @@ from optuna.distributions import (
     FloatDistribution,
     IntDistribution,
 )
-from optuna.trial import FrozenTrial, Trial, create_trial
+from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
 from support.study_spaces import conditions_of
 from surefoot.integrations.optuna import SurefootSampler
@@ -96,10 +96,12 @@ def test_what_nothing_explains_is_left_to_the_branches(rows):
 
 
 def test_what_nothing_explains_leaves_the_others_to_their_conditions():
-    rows = [{"model": "svm", "c": 0.1, "rate": 0.1}, {"model": "rf", "c": 0.1}, {"model": "rf"}]
-    common = NO_TRIALS.after([trial_of(**params) for params in rows])
+    rows = [{"model": "svm", "c": 0.1, "rate": 0.1}, {"model": "rf"}, {"model": "rf", "c": 0.1}]
+    trials = [trial_of(**params) for params in rows]
+    common = NO_TRIALS.after(trials)
     assert conditions_of(common.space) == {"rate": "model == 'svm'"}
     assert common.missing == {"c"}
+    assert not common.after([*trials, trials[1]]).missing  # it was not asked for
 
 
 def test_a_parameter_of_half_of_the_trials_is_a_new_one():
@@ -127,14 +129,27 @@ def test_a_parameter_of_half_of_the_trials_is_a_new_one():
     assert {*study.sampler.belief(study).recommend().params} == {"rate", "c"}
 
 
-def test_trials_that_ended_early_explain_nothing():
-    trials = [trial_of(model="svm", c=0.1), trial_of(model="rf")]
-    failed = create_trial(
-        state=optuna.trial.TrialState.FAIL,
-        params={"model": "svm"},
-        distributions={"model": SPACE["model"]},
+@pytest.mark.parametrize("state", [TrialState.FAIL, TrialState.PRUNED])
+@pytest.mark.parametrize(
+    "early",
+    [
+        {"model": SPACE["model"]},
+        {"typo": UNIT},
+        {"model": SPACE["model"], "typo": UNIT},
+        {"layers": IntDistribution(1, 99)},
+    ],
+)
+def test_trials_that_ended_early_explain_nothing(early, state):
+    layers = {"layers": 1}
+    trials = [trial_of(model="svm", c=0.1, **layers), trial_of(model="rf", **layers)]
+    values = {"model": "svm", "typo": 0.5, "layers": 9}
+    ended = create_trial(
+        state=state, params={name: values[name] for name in early}, distributions=early
     )
-    assert conditions_of(NO_TRIALS.after([*trials, failed]).space) == {"c": "model == 'svm'"}
+    common = NO_TRIALS.after([*trials, ended])
+    assert common.space == NO_TRIALS.after(trials).space
+    assert conditions_of(common.space) == {"c": "model == 'svm'"}
+    assert not common.missing
 
 
 def test_a_condition_that_turns_out_to_be_narrower_leaves_no_trial_out():

@@ -120,20 +120,20 @@ class CommonSpace:
         space: The space that is modelled, in which all trials lie whose values were within their
             ranges.
         ranges: Distributions that the objective function asks for by now, by name.
-        asked: The trials that it was found from.
-        missing: Names of parameters of which nothing explains which trials have them, or of which
-            kind.
+        finished: The trials that it was found from.
+        missing: Names of parameters asked for last of which nothing explains which trials have
+            them, or of which kind.
         unclear: Names of numbers of which nothing explains which trials have which range.
     """
 
     space: Space
     ranges: Ranges
-    asked: Sequence[FrozenTrial] = ()
+    finished: Sequence[FrozenTrial] = ()
     missing: frozenset[str] = frozenset()
     unclear: frozenset[str] = frozenset()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "asked": ()}  # a copy would find other trials
+        return {**self.__dict__, "finished": ()}  # a copy would find other trials
 
     @classmethod
     def declared(cls, space: Space) -> CommonSpace:
@@ -153,9 +153,11 @@ class CommonSpace:
             The space; of a number whose range was changed, the widest range. One with several
             ranges, of which conditions explain which trials have them, is a parameter for each.
         """
-        asked = _asking(trials)
-        same = 0 < len(asked) == len(self.asked) and all(map(is_, asked, self.asked))
-        found = self if same else _found(asked, self.space)
+        finished = [trial for trial in trials if trial.state.is_finished()]
+        if 0 < len(finished) == len(self.finished) and all(map(is_, finished, self.finished)):
+            return self
+        asked = _asking(finished)
+        found = _found(asked, self.space)
         ranges, known = dict[str, BaseDistribution](), configuration_distributions(found.space)
         for trial in reversed(asked):
             if len(ranges) == len(known):
@@ -165,7 +167,8 @@ class CommonSpace:
                     ranges.setdefault(name, one)
         # Of a parameter for each range all of these are asked for, of any other one the last.
         now = {n: ranges[n] if n in found.space.parameters else one for n, one in known.items()}
-        return replace(found, ranges=now, asked=asked)
+        missing = found.missing.intersection(*(trial.params for trial in asked[-1:]))
+        return replace(found, ranges=now, finished=finished, missing=missing)
 
     def limited_to(self, names: Sequence[str]) -> CommonSpace:
         """The space of some of its parameters."""
@@ -190,22 +193,34 @@ def nearest_in(distribution: BaseDistribution, value: Any) -> Any:
     return value
 
 
-def _asking(trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
-    """Complete trials, and the failed and pruned ones that asked for what none of these did."""
-    complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
-    others = [one for one in trials if one.state in (TrialState.FAIL, TrialState.PRUNED)]
-    if not (complete and others):
-        return complete
-    known = dict[str, list[BaseDistribution]]()
-    for name, one in (each for trial in complete for each in trial.distributions.items()):
-        if one not in known.setdefault(name, []):
-            known[name].append(one)
-    new = {
-        id(trial)
-        for trial in others
-        if any(one not in known.get(name, ()) for name, one in trial.distributions.items())
+def _asking(finished: Sequence[FrozenTrial]) -> list[FrozenTrial]:
+    """Complete trials, and the failed and pruned ones that asked for what none of these did.
+
+    Those say nothing that may have ended before they had asked for all.
+    """
+    complete = [trial for trial in finished if trial.state == TrialState.COMPLETE]
+    whole, known = {frozenset(one.params) for one in complete}, _items(complete)
+    return [
+        one
+        for one in finished
+        if one.state == TrialState.COMPLETE
+        or (any(names <= one.params.keys() for names in whole) and not _items([one]) <= known)
+    ]
+
+
+def _items(trials: Sequence[FrozenTrial]) -> set[tuple[str, float | None, float | None]]:
+    """Names of the parameters of trials, with the ends of their ranges."""
+    return {
+        (name, getattr(one, "low", None), getattr(one, "high", None))
+        for distributions in _kinds(trials)
+        for name, one in distributions.items()
     }
-    return [one for one in trials if one.state == TrialState.COMPLETE or id(one) in new]
+
+
+def _kinds(trials: Sequence[FrozenTrial | _Asked]) -> list[Mapping[str, BaseDistribution]]:
+    """Distributions of trials by name, once of those that follow each other and have the same."""
+    every = [trial.distributions for trial in trials]
+    return every[:1] + [after for one, after in pairwise(every) if one != after]
 
 
 class _Asked(NamedTuple):
@@ -260,8 +275,8 @@ def _explained(asked: Sequence[FrozenTrial], before: Space) -> CommonSpace:
     none was asked for since that came it is unclear where.
     """
     space, several, unclear = _space(asked, before), dict[str, list[BaseDistribution]](), set()
-    varied = any(one.distributions != asked[-1].distributions for one in asked)
-    for name, widest in distributions(space).items() if varied else ():
+    kinds = _kinds(asked)
+    for name, widest in distributions(space).items() if len(kinds) > 1 else ():
         of_name = [one.distributions[name] for one in asked if name in one.distributions]
         if all(one == widest for one in of_name):
             continue
@@ -275,7 +290,7 @@ def _explained(asked: Sequence[FrozenTrial], before: Space) -> CommonSpace:
         found = _apart(asked, several, before)
     if found:
         space, unclear = found, unclear - {*several}
-    varying = {name for one in asked for name, d in one.distributions.items() if not d.single()}
+    varying = {name for each in kinds for name, one in each.items() if not one.single()}
     missing = varying - {*map(shared_name, space.parameters)}
     return CommonSpace(space, {}, (), frozenset(missing), frozenset(unclear))
 
@@ -316,12 +331,12 @@ def configuration_distributions(space: Space) -> dict[str, BaseDistribution]:
 
 def _space(complete: Sequence[FrozenTrial | _Asked], before: Space) -> Space:
     """The space of trials, that of before if it is the same; without conditions to be left out."""
-    unions = dict[str, BaseDistribution | None]()
-    for name, one in (each for trial in complete for each in trial.distributions.items()):
+    kinds, unions = _kinds(complete), dict[str, BaseDistribution | None]()
+    for name, one in (item for each in kinds for item in each.items()):
         known = unions.get(name, one)
         unions[name] = known and _union(known, one)
     every = {name: one for name, one in unions.items() if one is not None}
-    widest = {n: one for n, one in every.items() if all(n in t.distributions for t in complete)}
+    widest = {n: one for n, one in every.items() if all(n in each for each in kinds)}
     partly = {n: one for n, one in every.items() if n not in widest and not one.single()}
     when = inferred_conditions(complete, widest, partly)
     widest |= {name: partly[name] for name in when}

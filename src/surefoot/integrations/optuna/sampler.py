@@ -294,7 +294,9 @@ class SurefootSampler(BaseSampler):
                     "the `search_space`, or wait until half of the trials have a new parameter."
                 )
             if tracker is None:
-                if not common.asked and sum(t.state.is_finished() for t in trials) > 1:
+                if len(common.finished) > 1 and all(
+                    one.state != TrialState.COMPLETE for one in common.finished
+                ):
                     warn(
                         f"no trial of study {study.study_name!r} has completed, so that values are "
                         "sampled at random: pass the `search_space`, by which the sampler keeps "
