@@ -158,13 +158,13 @@ class CommonSpace:
             return self
         asked = _asking(finished)
         found = _found(asked, self.space)
-        ranges, known = dict[str, BaseDistribution](), configuration_distributions(found.space)
-        for trial in reversed(asked):
-            if len(ranges) == len(known):
-                break
-            for name, one in trial.distributions.items():
-                if type(one) is type(known.get(name)):
-                    ranges.setdefault(name, one)
+        known = configuration_distributions(found.space)
+        ranges = {
+            name: one
+            for each in _kinds(asked)
+            for name, one in each.items()
+            if type(one) is type(known.get(name))
+        }
         # Of a parameter for each range all of these are asked for, of any other one the last.
         now = {n: ranges[n] if n in found.space.parameters else one for n, one in known.items()}
         missing = found.missing.intersection(*(trial.params for trial in asked[-1:]))
