@@ -3,16 +3,12 @@
 Imports are within functions: the process that hands tests to workers needs few of them.
 """
 
+import os
 from collections.abc import Iterator
 
 import pytest
 
-
-@pytest.fixture(scope="session", autouse=True)
-def _one_thread() -> None:
-    import torch
-
-    torch.set_num_threads(1)
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # of PyTorch, NumPy and SciPy, as `make` sets it
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

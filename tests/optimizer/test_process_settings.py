@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from threading import Event, Thread
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import surefoot as sf
 from support.process_settings import default_dtype
+from surefoot._internal.threads import one_thread
 
 BOX = sf.Box([0.0, 0.0], [1.0, 1.0])
 ARMS = torch.linspace(0.0, 1.0, 12, dtype=torch.float64).unsqueeze(-1)
@@ -91,3 +93,40 @@ def play(make: Callable[[], sf.Optimizer], setting: Callable[[], Any], path: Any
 def test_a_run_is_the_same_under_any_setting(run: str, setting: str, tmp_path: Any) -> None:
     usual = play(RUNS[run], lambda: torch.enable_grad(), tmp_path / "usual")
     assert play(RUNS[run], SETTINGS[setting], tmp_path / "other") == usual
+
+
+def test_python_threads_are_on_one_thread_each_and_give_the_numbers_back(tmp_path: Any) -> None:
+    """Also where the first one to enter leaves first, and after a call in the main one."""
+    numbers, seen = [], set()
+
+    def settings() -> tuple[int, ...]:
+        found = [one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"]
+        return torch.get_num_threads(), *found
+
+    def enter(first: Event, last: Event) -> None:
+        torch.set_num_threads(2)
+        with one_thread():
+            first.set()
+            seen.add(settings())
+            last.wait()
+            seen.add(settings())
+            with one_thread():
+                seen.add(settings())
+            seen.add(settings())
+        numbers.append(torch.get_num_threads())
+
+    with two_threads():
+        before = settings()
+        play(RUNS["default"], nullcontext, tmp_path / "run")
+        entered, left = [Event(), Event()], [Event(), Event()]
+        threads = [Thread(target=enter, args=pair) for pair in zip(entered, left, strict=True)]
+        for thread, event in zip(threads, entered, strict=True):
+            thread.start()
+            event.wait()
+        for thread, event in zip(threads, left, strict=True):
+            event.set()
+            thread.join()
+        assert settings() == before
+    assert {*before} == {2}
+    assert seen == {(1,) * len(before)}
+    assert numbers == [2, 2]

@@ -15,6 +15,7 @@ from surefoot._internal import checks
 from surefoot._internal.linalg import Floats
 from surefoot._internal.lock import Lock, one_at_a_time
 from surefoot._internal.numbers import LAST_DIGITS, TINY
+from surefoot._internal.process_settings import with_own_settings
 from surefoot._internal.user_warnings import warn
 from surefoot.bandits.one_pass import OnePass, one_pass
 from surefoot.bandits.running_ridge import Anticipating, RunningRidge
@@ -143,16 +144,19 @@ class Contextual:
             self._is_stale = False
         return self._theta
 
+    @with_own_settings
     @one_at_a_time
     def mean(self, options: ArrayLike) -> Floats:
         """Predicted reward (k,) of options, as `decide` takes them."""
         return self._rows(options) @ self.coefficients
 
+    @with_own_settings
     @one_at_a_time
     def probabilities(self, options: ArrayLike) -> Floats:
         """Probability (k,) with which each option would be chosen now; draws are of their own."""
         return self._floored(self._shares(self._rows(options), np.random.default_rng(0)))
 
+    @with_own_settings
     @one_at_a_time
     def decide(self, options: ArrayLike) -> Decision:
         """Choose one of the options.
@@ -177,6 +181,7 @@ class Contextual:
         self._geometry.expect(rows[action])
         return Decision(action, float(probabilities[action]), rows[action], self._name)
 
+    @with_own_settings
     @one_at_a_time
     def tell(self, decision: Decision, reward: float) -> None:
         """Record the reward of a decision, whenever and in whichever order it comes.
@@ -218,6 +223,7 @@ class Contextual:
             f"{', or a smaller `ridge`.' if much == 'much' else '.'}",
         )
 
+    @with_own_settings
     @one_at_a_time
     def learn(self, option: ArrayLike, reward: float) -> None:
         """Record a reward of an option (d,) that was not chosen here, such as a logged one.
@@ -238,6 +244,7 @@ class Contextual:
         self._geometry.learn(row)
         self._record(row, value)
 
+    @with_own_settings
     @one_at_a_time
     def forget(self, decision: Decision) -> None:
         """Give up a decision whose reward will not come.

@@ -276,6 +276,7 @@ class OutcomeBelief:
         return self.model.contrasts(self.fitted, self.observations)
 
     @cached_property
+    @with_own_settings
     def uncertainty(self) -> Uncertainty:
         """Uncertainty of the hyperparameters."""
         return self.model.uncertainty(self.fitted, self.observations)
@@ -286,6 +287,7 @@ class OutcomeBelief:
         return self.uncertainty.over(self.posterior)
 
     @cached_property
+    @with_own_settings
     def alternative(self) -> OutcomeBelief:
         """The belief with another prior of the lengthscales, itself where there is none."""
         return self.model.alternative(self.fitted, self.observations) or self

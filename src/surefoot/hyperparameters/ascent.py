@@ -191,6 +191,7 @@ def _differ(one: PosteriorMode, other: PosteriorMode) -> bool:
     return max(models, float((one.weights - other.weights).abs().max())) > _APART
 
 
+@np.errstate(under="ignore")  # whatever the caller has set
 @with_own_settings
 def _maximise(
     model: Hyperparameters, evidence: Evidence, weights: Tensor, steps: int

@@ -99,6 +99,7 @@ class PosteriorMode:
         return [Sample(*pair) for pair in zip(models, weights, strict=True)]
 
     @cached_property
+    @np.errstate(under="ignore")  # whatever the caller has set
     @with_own_settings
     def _spectrum(self) -> tuple[Tensor, Tensor]:
         """Eigenvalues and eigenvectors of the curvature, which is at least that of the prior."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -78,6 +79,7 @@ class Mixture:
         return replace(self, shares=torch.zeros_like(self.shares))
 
     @cached_property
+    @np.errstate(under="ignore")  # whatever the caller has set
     @with_own_settings
     def process(self) -> ProcessMixture:
         """The mixture of processes, given the rewards."""

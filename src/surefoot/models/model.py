@@ -149,10 +149,9 @@ class Model:
 
     def uncertainty(self, fitted: Fitted, observations: Observations) -> Uncertainty:
         """Uncertainty of fitted hyperparameters; found once for the same ones."""
-        key = observations.digest, id(fitted.kernel), fitted.noise
-
         return self._uncertainties.get(
-            key, lambda: self.hyperparameters.uncertainty(fitted, self.data(observations))
+            (observations.digest, id(fitted.kernel), fitted.noise),
+            lambda: self.hyperparameters.uncertainty(fitted, self.data(observations)),
         )
 
     def data(self, observations: Observations) -> TrainingData:

@@ -74,9 +74,7 @@ def quantity(estimand: str, risk: str | None) -> str:
         >>> quantity("location", None), quantity("mean", None), quantity("mean", "worst case")
         ('value', 'mean', 'worst case')
     """
-    if risk is not None:
-        return risk
-    return "value" if estimand == "location" else estimand
+    return risk or ("value" if estimand == "location" else estimand)
 
 
 def measured_text(value: float) -> str:

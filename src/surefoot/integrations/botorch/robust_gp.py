@@ -21,6 +21,7 @@ from torch import Tensor
 
 from surefoot._internal import checks
 from surefoot._internal.process_settings import own_settings
+from surefoot._internal.threads import one_thread
 from surefoot.algorithms import robust
 from surefoot.beliefs import Belief, Credible, Moments, Reported
 from surefoot.hyperparameters import HyperparameterFit
@@ -285,7 +286,8 @@ class RobustGP(Model, GP, FantasizeMixin):
         chosen = range(self.num_outputs) if output_indices is None else output_indices
         parts = []
         for output in chosen:
-            mean, covariance = _joint(self._law(output), points)
+            with one_thread():
+                mean, covariance = _joint(self._law(output), points)
             jitter = _JITTER * float(self.fits[output].kernel.outputscale)
             noise: Any = jitter
             if isinstance(observation_noise, Tensor):

@@ -158,24 +158,17 @@ class Search:
         """1 for each objective that is maximised, -1 for the others, the further ones last."""
         return [*signs_of(study), *(one.direction for one in self.problem.objectives.values())]
 
-    def _warn_of_unknown(self, study: Study, guessed: set[str]) -> None:
-        """Say which guessed parameters no trial has, as is known once one has been sampled."""
-        known = [trial.params for trial in study.get_trials(deepcopy=False) if trial.params]
-        unknown = sorted(guessed - {name for params in known for name in params})
-        if known and unknown:
-            names = ", ".join(sorted({name for params in known for name in params}))
-            warn(
-                f"`guess` has {', '.join(map(repr, unknown))}, expected parameters of the trials "
-                f"({names}): it is not used."
-            )
-
-    def _guess(self, study: Study, encoding: Encoding) -> dict[str, Any]:
+    def _guess(self, encoding: Encoding) -> dict[str, Any]:
         """The guess of those parameters that the encoded space has."""
         given: Mapping[str, Any] = self.problem.guess or {}  # type: ignore[assignment]
-        if others := {*given} - {*map(shared_name, encoding.parameters)}:
-            self._warn_of_unknown(study, others)
+        known = dict.fromkeys(map(shared_name, encoding.parameters))
+        if unknown := sorted({*given} - {*known}):
+            warn(
+                f"`guess` has {', '.join(map(repr, unknown))}, expected varying parameters of the "
+                f"trials ({', '.join(known)}): it is not used."
+            )
         guess = {name: one for name, one in given.items() if encoding.space.has(name, one)}
-        if outside := sorted(given.keys() - others - guess.keys()):
+        if outside := sorted(given.keys() & known.keys() - guess.keys()):
             warn(
                 f"`guess` has values of {', '.join(outside)} outside the ranges that were asked "
                 "for so far: they are not used until some range has them."
@@ -201,7 +194,7 @@ class Search:
             from surefoot.spaces import Joint
 
             space = Joint(space, self.environment.distribution, self.environment.observed)
-        guess, prior = self._guess(study, encoding), None
+        guess, prior = self._guess(encoding), None
         if known.prior is not None:
             prior = known.prior.belief(encoding, study.directions[objectives[0]], self.log)
         return replace(

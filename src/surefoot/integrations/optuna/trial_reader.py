@@ -50,9 +50,7 @@ def conditions_of(trial: FrozenTrial, effects: Sequence[str]) -> tuple[str | Non
         attribute `TIME` has another.
     """
     worker = trial.user_attrs.get(WORKER) if "worker" in effects else None
-    time = None
-    if "drift" in effects:
-        time = trial.user_attrs.get(TIME, _start(trial))
+    time = trial.user_attrs.get(TIME, _start(trial)) if "drift" in effects else None
     try:
         return checks.worker(worker), checks.time(time)
     except InvalidInput as error:

@@ -395,9 +395,8 @@ def differences_of(values: Floats) -> Floats:
 
 def ahead(test: PairedTest, minimize: bool) -> Letter | None:
     """The configuration with better values by a test of B minus A, None if neither has."""
-    if not test.sign:
-        return None
-    return "A" if (test.sign > 0) is minimize else "B"
+    better: Letter = "A" if (test.sign > 0) is minimize else "B"
+    return better if test.sign else None
 
 
 def probability_b(test: PairedTest, minimize: bool) -> float:
