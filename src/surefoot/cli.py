@@ -596,16 +596,14 @@ def init(
     with one_line_errors():
         from surefoot.tune.definition.command_template import shell_note
         from surefoot.tune.definition.new_study import new_study
+        from surefoot.tune.output_file import output_file
 
         name, text = new_study(command, maximize)
         path = output or Path(f"{name}.toml")
-        try:
-            with path.open("x", encoding="utf-8") as file:
-                file.write(text)
-        except FileExistsError:
-            raise InvalidInput(f"{path}: exists, expected a new file; use -o FILE") from None
-        except OSError as error:
-            raise InvalidInput(f"{path}: cannot be written: {error.strerror}") from None
+        if path.exists():
+            raise InvalidInput(f"{path}: exists, expected a new file; use -o FILE")
+        with output_file(path) as partial:
+            partial.write_text(text, encoding="utf-8")
         if note := shell_note(command):
             _say(f"Warning: {note}", err=True)
         word = shlex.quote(str(path))

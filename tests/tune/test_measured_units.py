@@ -586,7 +586,12 @@ def test_check_without_defaults_and_with_a_configuration(write_study):
         (("12 ms", "13 ms", "11 ms"), "standard deviation 1 ms (8.3 %)", 0),
         (("12 ms", "0.013 s", "11000 us"), "standard deviation 1 ms (8.3 %)", 0),
         (("0", "0", "0"), "standard deviation 0;", 0),
-        (("12 ms", "none", "11 ms"), "no measurement", 1),
+        (("12 ms", "none", "11 ms"), "no measurement in run 2: ", 1),
+        (
+            ("12 ms", "13 ms", "none"),
+            "2 measurements: 12, 13\nnoise: standard deviation 0.707 (",
+            1,
+        ),
     ],
 )
 def test_repeated_checks_say_how_large_the_noise_is(write_study, printed, noise, status):

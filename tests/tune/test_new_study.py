@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 from pathlib import Path
 
@@ -112,6 +114,17 @@ def test_the_command_writes_a_file_once(tmp_path, monkeypatch):
     assert again.exit_code == 2
     assert "exists" in again.stderr
     assert (tmp_path / "bench.toml").read_text() == text
+
+
+def test_a_full_disk_leaves_no_file(tmp_path, monkeypatch):
+    def full(*_: object, **__: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("os.fsync", full)
+    result = CliRunner().invoke(app, ["init", "bench {x:1..9}", "-o", str(tmp_path / "new.toml")])
+    assert result.exit_code == 1
+    assert "new.toml: cannot be written: No space left on device" in result.stderr
+    assert not [*tmp_path.iterdir()]
 
 
 def test_what_is_commented_out_loads_as_well(tmp_path):

@@ -30,11 +30,10 @@ class own_settings(one_thread):  # noqa: N801
 
     def __enter__(self) -> None:
         super().__enter__()
-        self._restore = None if _are_usual() else _usual_settings()
+        self._restore = ExitStack() if _are_usual() else _usual_settings()
 
     def __exit__(self, *exception: object) -> None:
-        if self._restore is not None:
-            self._restore.close()
+        self._restore.close()
         super().__exit__(*exception)
 
 

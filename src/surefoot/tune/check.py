@@ -63,12 +63,15 @@ class Checked:
         result, units = self.result, self.study_file.units
         given = ", ".join(f"{name}={value}" for name, value in self.setting.params.items())
         under = ", ".join(f"{name}={value}" for name, value in self.environment.items())
+        unit = units.value or ("" if isinstance(result, Failure) else result.number.unit)
+        noise = self._noise_lines(unit) if len(self.values) > 1 else []
         if isinstance(result, Failure):
             output = printable(result.output).strip().splitlines()[-LISTED:]
-            found = [f"no measurement: {printable(result.reason)}"]
+            run = f" in run {len(self.values) + 1}" * bool(self.values)
+            found = [*noise, f"no measurement{run}: {printable(result.reason)}"]
             found += ["the end of the output:", *(f"  | {line}" for line in output)] * bool(output)
         else:
-            number = replace(result.number, unit=units.value or result.number.unit)
+            number = replace(result.number, unit=unit)
             source = f", read from `{printable(number.text)}`" if number.text else ""
             what = next(iter(self.study_file.scheme.objectives), "measurement")
             limits = {
@@ -81,7 +84,7 @@ class Checked:
                 *(f"{name}: {one}{limits.get(name, '')}" for name, one in result.others.items()),
                 *(f"environment {name}: {value:g}" for name, value in under_observed.items()),
                 *([f"worker: {printable(result.worker)}"] if result.worker else []),
-                *(self._noise_lines(number.unit) if len(self.values) > 1 else []),
+                *noise,
             ]
         late = without_effect(self.study_file, self.study_file.study.rounds)
         notes = [*shell_notes(self.study_file.objective.commands), late]

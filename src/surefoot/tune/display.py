@@ -77,7 +77,7 @@ def _shown(trials: StudyTrials, console: Console, stop: Stop) -> Iterator[Observ
     panel = LivePanel(progress, console, title)
     # A low refresh rate: the machine is busy with what is being measured.
     with Live(get_renderable=panel.render, console=console, refresh_per_second=2):
-        yield Observer(panel.update, panel.finished, panel.note)
+        yield Observer(progress.update, panel.finished, panel.note)
 
 
 class Progress:
@@ -207,9 +207,6 @@ class LivePanel:
         self._last: FrozenTrial | None = None
         self._since: dict[int, float] = {}
         progress.update()
-
-    def update(self) -> None:
-        self._progress.update()
 
     def finished(self) -> None:
         for trial in self._progress.update():

@@ -37,7 +37,7 @@ class Observer:
         note: Called with a message for the user.
     """
 
-    began: Callable[[], None] = _nothing
+    began: Callable[[], object] = _nothing
     finished: Callable[[], None] = _nothing
     note: Callable[[str], None] = _nothing
 
