@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from contextlib import nullcontext
 
 import pytest
 from typer.testing import CliRunner
@@ -113,6 +114,27 @@ def test_why_a_program_cannot_be_run(tmp_path, program, why):
     (tmp_path / "notes.txt").write_text("text")
     with pytest.raises(InvalidCommand, match=why):
         CommandTemplate.parse(f"{program} {{x}}").check_program(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("first", "why"),
+    [
+        (b"#!/bin/sh\r\n", r"interpreter '/bin/sh\\r', which is not there; save it with Unix"),
+        (b"#! /opt/no/python -u\n", "interpreter '/opt/no/python', which is not there$"),
+        (b"#! /bin/sh\t-e\n", ""),
+        (b"#!/bin/sh", ""),
+        (b"#!relative\n", ""),
+        (b"\x7fELF\r\n", ""),
+        (b"", ""),
+    ],
+)
+def test_a_script_needs_its_interpreter(tmp_path, first, why):
+    """Before a round fails for it, as `execve` then says that the script is not there."""
+    (tmp_path / "bench").write_bytes(first)
+    (tmp_path / "bench").chmod(0o755)
+    template = CommandTemplate.parse("./bench {x}")
+    with pytest.raises(InvalidCommand, match=why) if why else nullcontext():
+        template.check_program(tmp_path)
 
 
 @pytest.mark.daily(1)

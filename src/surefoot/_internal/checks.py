@@ -151,8 +151,7 @@ def standard_error(value: object) -> float:
     if type(value) is float and value == 0.0:
         return value
     wanted = "a finite number of at least 0, the standard error of the reward"
-    number = _that("sem", value, wanted, lambda n: 0.0 <= n < math.inf)
-    return _summable("a standard error", number)
+    return _summable("a standard error", _that("sem", value, wanted, lambda n: 0.0 <= n < math.inf))
 
 
 def worker(value: object) -> str | None:

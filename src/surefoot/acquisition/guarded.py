@@ -157,8 +157,7 @@ class Guarded:
             if self._certifies(at, chosen, largest, lower, upper):
                 return chosen
             best = optimistic()
-            largest = ends(best).upper
-            return chosen if self._certifies(at, chosen, largest, lower, upper) else best
+            return chosen if self._certifies(at, chosen, ends(best).upper, lower, upper) else best
         if known:  # by which the largest bound is known
             with torch.no_grad():
                 _, lower, upper = at.risks(at.space.design.points)  # type: ignore[union-attr]

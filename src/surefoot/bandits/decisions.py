@@ -144,19 +144,16 @@ class Contextual:
             self._is_stale = False
         return self._theta
 
-    @with_own_settings
     @one_at_a_time
     def mean(self, options: ArrayLike) -> Floats:
         """Predicted reward (k,) of options, as `decide` takes them."""
         return self._rows(options) @ self.coefficients
 
-    @with_own_settings
     @one_at_a_time
     def probabilities(self, options: ArrayLike) -> Floats:
         """Probability (k,) with which each option would be chosen now; draws are of their own."""
         return self._floored(self._shares(self._rows(options), np.random.default_rng(0)))
 
-    @with_own_settings
     @one_at_a_time
     def decide(self, options: ArrayLike) -> Decision:
         """Choose one of the options.
@@ -181,7 +178,6 @@ class Contextual:
         self._geometry.expect(rows[action])
         return Decision(action, float(probabilities[action]), rows[action], self._name)
 
-    @with_own_settings
     @one_at_a_time
     def tell(self, decision: Decision, reward: float) -> None:
         """Record the reward of a decision, whenever and in whichever order it comes.
@@ -223,7 +219,6 @@ class Contextual:
             f"{', or a smaller `ridge`.' if much == 'much' else '.'}",
         )
 
-    @with_own_settings
     @one_at_a_time
     def learn(self, option: ArrayLike, reward: float) -> None:
         """Record a reward of an option (d,) that was not chosen here, such as a logged one.
@@ -244,7 +239,6 @@ class Contextual:
         self._geometry.learn(row)
         self._record(row, value)
 
-    @with_own_settings
     @one_at_a_time
     def forget(self, decision: Decision) -> None:
         """Give up a decision whose reward will not come.
@@ -311,6 +305,13 @@ class Contextual:
         if self._policy == "ucb":
             shares[int((mean + width * self._geometry.every.deviation(rows)).argmax())] = 1.0
             return shares
+        return self._drawn(rows, mean, width, random)
+
+    @with_own_settings
+    def _drawn(
+        self, rows: Floats, mean: Floats, width: float, random: np.random.Generator
+    ) -> Floats:
+        """Share (k,) of draws from the posterior that each option is best in."""
         covariance = self._geometry.every.covariance(rows)
         covariance.flat[:: len(rows) + 1] += LAST_DIGITS * float(covariance.diagonal().max()) + TINY
         root = np.linalg.cholesky(covariance)
@@ -319,8 +320,6 @@ class Contextual:
 
     def _floored(self, shares: Floats) -> Floats:
         """Probabilities (k,) of decisions that are partly at random."""
-        if self._floor == 0.0:
-            return shares
         return np.asarray((1.0 - self._floor) * shares + self._floor / len(shares))
 
 

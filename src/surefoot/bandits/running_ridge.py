@@ -10,6 +10,7 @@ from scipy.linalg.blas import dgemv, dger
 
 from surefoot._internal.linalg import Floats, inverse_and_root
 from surefoot._internal.numbers import LAST_DIGITS
+from surefoot._internal.threads import one_thread
 from surefoot.regression.ridge import LARGEST_STEP, REFRESH
 
 
@@ -48,7 +49,8 @@ class RunningRidge:
         self.number += 1
         due = self.number % max(REFRESH, self.dimension) == 0  # O(m^2) a row on average
         if due or growth > LARGEST_STEP:
-            inverse, root = inverse_and_root(self.gram)
+            with one_thread():
+                inverse, root = inverse_and_root(self.gram)
             self.inverse = np.asfortranarray(inverse)
             spread = 2.0 * np.log(np.diagonal(root)).sum() - len(root) * math.log(self.ridge)
             self.information_gain = 0.5 * float(spread)

@@ -166,8 +166,7 @@ class Belief:
             InvalidInput: If the space has no such designs, `risk` is given without an environment,
                 or there is no such estimand.
         """
-        belief = self.of(risk=risk, estimand=estimand)
-        return belief.predictions.at_designs(self._located(designs))
+        return self.of(risk=risk, estimand=estimand).predictions.at_designs(self._located(designs))
 
     @with_own_settings
     def draws(self, designs: Designs, number: int, seed: int = 0) -> Tensor:

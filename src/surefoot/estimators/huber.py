@@ -235,8 +235,7 @@ def _winsorized_sums(values: WeightedValues) -> Tensor:
     """Site sums with rewards drawn in to 3 robust deviations of the median."""
     center = median(values.value, values.mass)
     reach = 3.0 * robust_spread(values.value, values.mass)
-    clamped = values.value.clamp(center - reach, center + reach)
-    return values.totals(values.root.square() * clamped)
+    return values.totals(values.root.square() * values.value.clamp(center - reach, center + reach))
 
 
 _CLIP = 1.345  # robust deviations at which residuals are clipped, as in Huber's estimate

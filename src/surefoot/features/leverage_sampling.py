@@ -85,8 +85,7 @@ class SampledDictionary:
         if len(self.members) == 0:
             return kernels.diagonal(self.kernel, points)
         features = self._map(points)
-        explained = self.ridge * self.factor.leverage(features)
-        return self._map.residual(points, features) + explained
+        return self._map.residual(points, features) + (self.ridge * self.factor.leverage(features))
 
 
 @dataclass(frozen=True)

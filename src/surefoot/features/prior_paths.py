@@ -144,8 +144,7 @@ class _ListedPaths:
         def path(points: Tensor) -> Tensor:
             if points is self.points:
                 return self.columns @ weights
-            block = kernels.block(self.embedding.kernel, points, self.embedding.dictionary)
-            return block @ weights
+            return kernels.block(self.embedding.kernel, points, self.embedding.dictionary) @ weights
 
         return path
 

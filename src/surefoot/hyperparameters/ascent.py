@@ -163,8 +163,7 @@ def _ranked(modes: Sequence[PosteriorMode]) -> list[PosteriorMode]:
 
 def within_reach(modes: Sequence[PosteriorMode]) -> list[PosteriorMode]:
     """Modes, the best first, that differ and whose ascents may end as high as the best one's."""
-    least = modes[0].bound - _RIVAL
-    return distinct([one for one in modes if not one.bound < least])
+    return distinct([one for one in modes if not one.bound < (modes[0].bound - _RIVAL)])
 
 
 def with_bound(mode: PosteriorMode) -> PosteriorMode:

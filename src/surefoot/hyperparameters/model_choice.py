@@ -24,8 +24,7 @@ _SCREENED = 0.5  # nats by a score test, from which on an effect is fitted
 
 def with_other_kernels(evidence: Evidence, families: Sequence[Family]) -> list[Evidence]:
     """The evidence with other kernels."""
-    known = evidence.family.name
-    return [replace(evidence, family=one) for one in families if one.name != known]
+    return [replace(evidence, family=one) for one in families if one.name != evidence.family.name]
 
 
 def with_best_kernel(

@@ -487,8 +487,7 @@ class Regressor:
 
     def _in(self, regression: Regression) -> Regressor:
         """The same with another regression."""
-        shifted = ShiftedRegressions(self.shifted.ridges)
-        return replace(self, regression=regression, shifted=shifted)
+        return replace(self, regression=regression, shifted=ShiftedRegressions(self.shifted.ridges))
 
     def _progress(
         self, observations: Observations, sample: Sample, estimate: Estimate, posterior: Posterior

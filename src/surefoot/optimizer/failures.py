@@ -115,8 +115,7 @@ class Failures:
         """
         if not self.conditions:
             return NOTHING_SHARED
-        failed = _inputs(self.all, observations)
-        return SharedValues.of(self.conditions, observations.sites, failed)
+        return SharedValues.of(self.conditions, observations.sites, _inputs(self.all, observations))
 
     def is_in_vain(self, point: Tensor, observations: Observations) -> bool:
         """Whether nothing succeeds under the environment of an input (d,), as far as is known.

@@ -35,8 +35,7 @@ class PendingQuery:
         mine = self.location
         if mine.design_arm != location.design_arm or not _is_told(mine.design, location.design):
             return False
-        z = self.query.environment
-        return z is None or torch.equal(mine.environment, location.environment)  # type: ignore[arg-type]
+        return self.query.environment is None or torch.equal(mine.environment, location.environment)  # type: ignore[arg-type]
 
 
 def _is_told(asked: Tensor, told: Tensor) -> bool:

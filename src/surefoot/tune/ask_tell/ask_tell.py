@@ -140,8 +140,7 @@ class AskTell:
                 value is invalid; nothing is changed then.
             StorageFailed: If the storage cannot be read or written.
         """
-        tell = partial(self._tell, id, value, given)
-        return self._locked(f"recording trial {shown(id)}", tell)
+        return self._locked(f"recording trial {shown(id)}", partial(self._tell, id, value, given))
 
     def forget(self, ids: Sequence[int], measured: str = "") -> list[Asked]:
         """Give up configurations that were asked for; others are asked for in their place.

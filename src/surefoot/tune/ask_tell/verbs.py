@@ -76,8 +76,7 @@ class Verbs:
                 f"configurations: got {shown(configurations)}, expected a list of them"
             )
         _check_given(given)
-        found = self.study.predict(configurations, given)
-        return {"predictions": [one.as_dict for one in found]}
+        return {"predictions": [one.as_dict for one in self.study.predict(configurations, given)]}
 
     def recommend(self, given: dict[str, Any] | None = None) -> dict[str, Any]:
         """The recommended configuration, with its predicted value, interval and warnings.

@@ -81,6 +81,17 @@ def _not_run(program: str, found: str) -> str:
     return ""
 
 
+def _interpreter(path: str) -> str:
+    """The interpreter that the first line of a script names; of any other program itself."""
+    try:
+        with open(path, "rb") as file:
+            first = file.readline(256).replace(b"\t", b" ")
+    except OSError:  # which may be run and not read
+        return path
+    named = first[2:].strip(b" \n").partition(b" ")[0]
+    return os.fsdecode(named) if first[:2] == b"#!" and named[:1] == b"/" else path
+
+
 @dataclass(frozen=True)
 class Piece:
     """Literal text, then the value of a parameter in a format such as `.3f`."""
@@ -140,10 +151,17 @@ class CommandTemplate:
             return
         # As in a shell, a name with a slash is a path, relative to the folder the command runs in.
         found = str(folder / program) if "/" in program else program
-        if shutil.which(found) is None:
+        if (path := shutil.which(found)) is None:
             where = f"in {folder}" if "/" in program else "on PATH"
             why = _not_run(program, str(folder / program))
             raise InvalidCommand(f"{shown(program)} is not a program {where}{why}", self.key)
+        if not os.path.exists(named := _interpreter(path)):
+            line = "; save it with Unix line ends" * named.endswith("\r")
+            raise InvalidCommand(
+                f"the first line of {shown(program)} names the interpreter {shown(named)}, which "
+                f"is not there{line}",
+                self.key,
+            )
 
     def check_fixed(self) -> None:
         """Raise `InvalidCommand` if it has placeholders or is too long: it runs once in a run."""

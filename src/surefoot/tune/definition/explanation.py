@@ -169,8 +169,7 @@ def _section(path: list[Any], raw: dict[str, Any]) -> type[Section] | None:
         return Contents
     if path[0] in ("parameters", "environment") and len(path) > 1:
         table = raw[path[0]][path[1]]
-        is_variable = path[0] == "environment"
-        return variable_type(table) if is_variable else PARAMETER_TYPES[table["type"]]
+        return variable_type(table) if path[0] == "environment" else PARAMETER_TYPES[table["type"]]
     if path[0] == "fidelity" and len(path) > 1:
         return LevelsSection
     is_of_names = path[0] in ("constraints", "objectives") and len(path) == 1

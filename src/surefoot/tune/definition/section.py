@@ -100,8 +100,7 @@ class Section(BaseModel):
     @classmethod
     def invalid(cls, field: str, got: object) -> InvalidKey:
         """The error for a field's value that its description rules out."""
-        wanted = cls.keys()[field].description
-        return InvalidKey(field, f"got {shown(got)}, expected {wanted}")
+        return InvalidKey(field, f"got {shown(got)}, expected {cls.keys()[field].description}")
 
 
 def check_range(low: float, high: float) -> None:
