@@ -29,12 +29,12 @@ class own_settings(one_thread):  # noqa: N801
     """
 
     def __enter__(self) -> None:
-        super().__enter__()
         self._restore = ExitStack() if _are_usual() else _usual_settings()
+        super().__enter__()
 
     def __exit__(self, *exception: object) -> None:
-        self._restore.close()
         super().__exit__(*exception)
+        self._restore.close()
 
 
 def _are_usual() -> bool:

@@ -31,11 +31,11 @@ class one_thread:  # noqa: N801
     """
 
     def __enter__(self) -> None:
-        self._before = torch.get_num_threads()
+        known, self._before = zip(*_openblas(), strict=True), torch.get_num_threads()
         torch.set_num_threads(1)
         with _LOCK:
-            known = () if _BEFORE else zip(*_openblas(), strict=True)
-            _BEFORE.append([(put, number) for get, put in known if (number := get()) != 1])
+            found = [(put, number) for get, put in known if (number := get()) != 1]
+            _BEFORE.append([] if _BEFORE else found)
             for put, _ in _BEFORE[-1]:
                 put(1)
 

@@ -148,8 +148,7 @@ class Candidates:
 
     def weights_at(self, x: Tensor) -> Tensor:
         """Probabilities of the values of Z at designs x (n, dx): (m,), or (n, m) if they differ."""
-        known = self.weights_of_z(x) if callable(self.weights_of_z) else self.weights_of_z
-        return known.to(x)
+        return (self.weights_of_z(x) if callable(self.weights_of_z) else self.weights_of_z).to(x)
 
     def bound(self, x: Tensor, width: float) -> Tensor:
         """The risk of mean + `width` * deviation (n,) at designs x (n, dx), differentiable.

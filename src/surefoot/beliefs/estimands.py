@@ -224,8 +224,7 @@ class Mean:
         def lean(values: Tensor) -> Tensor:  # share of the error, by which an end is farther
             off = values - values.mean(-1, keepdim=True)
             third, second = off.pow(3).mean(-1), off.square().mean(-1)
-            skewness = (third / second.pow(1.5)).nan_to_num()
-            return skewness * width / (3.0 * values.shape[-1] ** 0.5)
+            return (third / second.pow(1.5)).nan_to_num() * width / (3.0 * values.shape[-1] ** 0.5)
 
         alike = scales.units.is_affine and (
             self.residuals().is_additive or scales.transform.is_affine

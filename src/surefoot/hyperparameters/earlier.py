@@ -110,5 +110,4 @@ class Trend:
     def __call__(self, points: Tensor) -> Tensor:
         """Values (n,) at points (n, d), in reward units, differentiable."""
         covariance = kernels.block(self.kernel, points, self.points.to(points))
-        values = covariance @ self.coefficients.to(points)
-        return self.slope * (self.center + self.scale * values)
+        return self.slope * (self.center + self.scale * (covariance @ self.coefficients.to(points)))

@@ -91,8 +91,7 @@ class Failures:
         failed = self._of_designs(observations)
         shared = self._shared(failed, observations)
         found = self._feasibility(kernels, observations, unstable, failed, shared)
-        alone = found.of_measured if measured else found.of_recommendation
-        return Probability((alone, shared))
+        return Probability((found.of_measured if measured else found.of_recommendation, shared))
 
     def shared_values(self, observations: Observations) -> SharedValues:
         """Values of single variables that failures share.

@@ -178,7 +178,7 @@ class Encoding:
     def coordinates(self, params: Mapping[str, Any]) -> dict[int, float]:
         """Coordinates by their index of the values that their parameters can have, of any names.
 
-        A value that one of several ranges of its name has goes with the choices of that range.
+        A value that only one of several ranges of its name has goes with the choice of that range.
         """
         found, having = dict[int, float](), dict[str, list[str]]()
         for name, parameter in self.parameters.items():

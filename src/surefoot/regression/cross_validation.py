@@ -146,8 +146,7 @@ class CrossValidation:
                 pairs, most = int(beside.sum()) // 2, beside.numel() // 2  # seen from both ends
                 chance = (len(outliers) - 1.0) / (len(above) - 1.0)
                 if special.bdtrc(pairs - 1, most, chance) < 0.5 * _IMPROBABLE:
-                    found = torch.isin(site, outliers[beside.any(-1)])
-                    return (found & doubted).nonzero()[:, 0]
+                    return (torch.isin(site, outliers[beside.any(-1)]) & doubted).nonzero()[:, 0]
         return outliers[:0]
 
 

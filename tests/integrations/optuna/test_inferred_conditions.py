@@ -116,7 +116,7 @@ def test_a_parameter_of_half_of_the_trials_is_a_new_one():
             asked.suggest_float("rate", 0.0, 1.0)
         said.append([str(one.message) for one in caught])
         assert "c" not in asked.relative_params
-        study.tell(asked, asked.params["rate"] + asked.suggest_float("c", 0.0, 1.0))
+        study.tell(asked, (asked.params["rate"] - 0.5) ** 2 + asked.suggest_float("c", 0.0, 1.0))
     assert [sum("values of c are sampled at random" in one for one in each) for each in said] == [
         0,
         1,
@@ -127,6 +127,16 @@ def test_a_parameter_of_half_of_the_trials_is_a_new_one():
     asked.suggest_float("rate", 0.0, 1.0)
     assert {*asked.relative_params} == {"rate", "c"}
     assert {*study.sampler.belief(study).recommend().params} == {"rate", "c"}
+
+
+@pytest.mark.parametrize("side", [0.0, 0.5])
+def test_a_parameter_that_follows_a_number_is_no_new_one(side):
+    """Though only later trials have it: no measurement is left out for it."""
+    trials = [trial_of(rate=side + at) for at in (0.1, 0.2, 0.3, 0.4)]
+    trials += [trial_of(rate=0.5 - side + at, c=at) for at in (0.1, 0.2, 0.3, 0.4, 0.45)]
+    common = NO_TRIALS.after(trials)
+    assert list(common.space.parameters) == ["rate"]
+    assert common.missing == {"c"}
 
 
 @pytest.mark.parametrize("state", [TrialState.FAIL, TrialState.PRUNED])

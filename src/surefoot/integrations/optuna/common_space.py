@@ -248,10 +248,10 @@ def _found(asked: Sequence[FrozenTrial], before: Space) -> CommonSpace:
 
     Where something is unexplained, the objective function may have been changed. The space is that
     of the trials since, if these explain all of it and are no fewer than the trials before that
-    have no value of it.
+    have no value of it. It was not changed where a number explains as much.
     """
     found = _explained(asked, before)
-    if left := found.missing | found.unclear:
+    if left := found.unclear.union(n for n in found.missing if not _follows_a_number(n, asked)):
         first = {
             (name, repr(trial.distributions[name])): number
             for number, trial in reversed([*enumerate(asked)])
@@ -267,6 +267,20 @@ def _found(asked: Sequence[FrozenTrial], before: Space) -> CommonSpace:
     return found
 
 
+def _follows_a_number(name: str, asked: Sequence[FrozenTrial]) -> bool:
+    """Whether some number is larger, or smaller, in all trials with a parameter than elsewhere."""
+    values: dict[tuple[str, bool], list[float]] = {}
+    for trial in asked:
+        for parent, one in trial.distributions.items():
+            if isinstance(one, FloatDistribution):
+                values.setdefault((parent, name in trial.params), []).append(trial.params[parent])
+    return any(
+        max(values[parent, has]) < min(values[parent, not has])
+        for parent, has in values
+        if (parent, not has) in values
+    )
+
+
 def _explained(asked: Sequence[FrozenTrial], before: Space) -> CommonSpace:
     """The space of trials, that of before if it is the same, and what nothing explains.
 
@@ -280,7 +294,7 @@ def _explained(asked: Sequence[FrozenTrial], before: Space) -> CommonSpace:
         of_name = [one.distributions[name] for one in asked if name in one.distributions]
         if all(one == widest for one in of_name):
             continue
-        ranges = [*dict.fromkeys(of_name)]
+        ranges = sorted({*of_name}, key=lambda one: (one.low, one.high))
         unclear |= set() if _is_changed(of_name) else {name}
         if 2 * len(ranges) <= len(of_name) + 1:
             several[name] = ranges
