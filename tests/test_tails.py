@@ -320,3 +320,10 @@ def test_a_single_value_far_out_is_a_heavy_tail():
 def test_two_values_have_no_tail():
     facts = dict(diagnose(np.array([1.0, 2.0] * 30)).facts())
     assert facts["Tail index"] == "none seen (from the 60 largest deviations)"
+
+
+def test_numpys_errors_of_the_caller_disturb_nothing():
+    values = stats.t.rvs(2, size=300, random_state=0)
+    known = diagnose(values), tail_index(np.abs(values))
+    with np.errstate(all="raise"):
+        assert (diagnose(values), tail_index(np.abs(values))) == known

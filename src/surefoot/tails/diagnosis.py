@@ -164,6 +164,7 @@ class TailDiagnosis:
         return "\n".join([*lines, "", self.reason])
 
 
+@np.errstate(under="ignore")  # whatever the caller has set
 def diagnose(y: ArrayLike, name: str = "`y`") -> TailDiagnosis:
     """Diagnose the tails of repeated measurements of one quantity.
 

@@ -35,6 +35,7 @@ class TailIndex:
     k: int
 
 
+@np.errstate(under="ignore")  # whatever the caller has set
 def tail_index(values: Array) -> TailIndex:
     """The tail index by about n^(2/3) of the largest deviations from the median.
 
