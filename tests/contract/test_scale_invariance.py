@@ -178,7 +178,7 @@ def test_a_constraint_always_at_its_limit_has_the_unit_of_the_limit(
     def predicted(unit: float) -> list[float]:
         constraint = sf.Constraint(**{side: unit * at})
         optimizer = robust_ucb(sf.Problem(sf.Box([0.0], [1.0]), outcomes={"errors": constraint}))
-        for x in (0.0, 0.5, 1.0):
+        for x in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0):  # of three values an interval is twice as wide
             optimizer.tell([x], x, outcomes={"errors": unit * at})
         found = optimizer.belief().constraints.predict(torch.tensor([[0.3]]).double())["errors"]
         assert float(found.probability) > 0.99
