@@ -15,6 +15,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import surefoot as sf
 from support.process_settings import default_dtype
 from surefoot._internal.threads import one_thread
+from surefoot.acquisition.replication import _small_range
+from surefoot.tune.comparison.comparison import differences_of
 
 BOX = sf.Box([0.0, 0.0], [1.0, 1.0])
 ARMS = torch.linspace(0.0, 1.0, 12, dtype=torch.float64).unsqueeze(-1)
@@ -130,3 +132,10 @@ def test_python_threads_are_on_one_thread_each_and_give_the_numbers_back(tmp_pat
     assert {*before} == {2}
     assert seen == {(1,) * len(before)}
     assert numbers == [2, 2]
+
+
+def test_numpys_errors_of_the_caller_disturb_no_rare_parts() -> None:
+    _small_range.cache_clear()
+    with np.errstate(all="raise"):
+        assert _small_range(4) > 0.0
+        assert differences_of(np.array([[1.0, 1.0 + 1e-9], [0.0, np.inf]])).tolist()[1] == np.inf

@@ -200,6 +200,7 @@ def _pending(belief: Belief, location: Location) -> int:
 
 
 @lru_cache(maxsize=256)
+@np.errstate(under="ignore")  # whatever the caller has set
 def _small_range(number: int) -> float:
     """The `_QUARTER` quantile of the range of so many independent standard normal values."""
     from scipy.stats import studentized_range  # half a second, which most runs never need

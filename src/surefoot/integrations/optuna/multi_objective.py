@@ -93,6 +93,7 @@ class MultiObjectiveBelief:
         (only,) = self.objectives.values()
         return only.recommend(given)
 
+    @np.errstate(under="ignore")  # whatever the caller has set
     def front(self, seed: int = 0) -> Front:
         """The measured configurations whose predicted values are not dominated.
 

@@ -386,10 +386,10 @@ def pair_values(pairs: Sequence[Mapping[str, Run]], minimize: bool) -> PairValue
     return PairValues(values[kept], sems[kept])
 
 
+@np.errstate(over="ignore", under="ignore")  # whatever the caller has set
 def differences_of(values: Floats) -> Floats:
     """B minus A (n,) of values (n, 2); infinite beyond what can be added in float64."""
-    with np.errstate(over="ignore"):
-        differences = values[:, 1] - values[:, 0]
+    differences = values[:, 1] - values[:, 0]
     return np.where(np.abs(differences) * TINY > 1.0, np.copysign(np.inf, differences), differences)
 
 
