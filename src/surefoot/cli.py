@@ -596,12 +596,13 @@ def init(
     with one_line_errors():
         from surefoot.tune.definition.command_template import shell_note
         from surefoot.tune.definition.new_study import new_study
-        from surefoot.tune.output_file import output_file
+        from surefoot.tune.output_file import check_output, output_file
 
         name, text = new_study(command, maximize)
         path = output or Path(f"{name}.toml")
-        if path.exists():
+        if path.is_symlink() or path.exists():
             raise InvalidInput(f"{path}: exists, expected a new file; use -o FILE")
+        check_output(path)
         with output_file(path) as partial:
             partial.write_text(text, encoding="utf-8")
         if note := shell_note(command):

@@ -116,6 +116,21 @@ def test_the_command_writes_a_file_once(tmp_path, monkeypatch):
     assert (tmp_path / "bench.toml").read_text() == text
 
 
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [("folder", "exists"), ("link", "exists"), ("none/new.toml", "there is no folder")],
+)
+def test_a_study_file_is_a_new_one_in_a_folder(tmp_path, name, why):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to("nowhere.toml")
+    before = {*tmp_path.iterdir()}
+    result = CliRunner().invoke(app, ["init", "bench {x:1..9}", "-o", str(tmp_path / name)])
+    assert result.exit_code == 2
+    assert why in result.stderr
+    assert {*tmp_path.iterdir()} == before
+    assert (tmp_path / "link").is_symlink()
+
+
 def test_a_full_disk_leaves_no_file(tmp_path, monkeypatch):
     def full(*_: object, **__: object) -> int:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
