@@ -70,6 +70,27 @@ def test_the_contract_of_a_search():
     assert pickle.loads(pickle.dumps(search)).best_params_ == search.best_params_
 
 
+class FoldsUnknownBefore(RobustSearchCV):
+    """Before scikit-learn 1.9 a search learned the number of folds after its last candidate."""
+
+    @property
+    def n_splits_(self):
+        raise AttributeError("not yet")
+
+    @n_splits_.setter
+    def n_splits_(self, _):
+        pass
+
+
+def test_scores_are_those_of_all_folds_that_the_results_have():
+    searches = [
+        kind(Table(), {"x": Float(0.0, 1.0)}, n_iter=4, cv=KFold(5), random_state=0).fit(X, Y)
+        for kind in (RobustSearchCV, FoldsUnknownBefore)
+    ]
+    (now, before) = (search.predicted_interval_ for search in searches)
+    assert now == before
+
+
 @pytest.mark.long
 def test_the_same_seed_gives_the_same_search_and_finds_the_optimum():
     found = [

@@ -161,8 +161,9 @@ class RobustSearchCV(BaseSearchCV):
     def _scores(self, results: Mapping[str, Any]) -> np.ndarray:
         """Scores (n, k) of the candidates on the folds."""
         metric = self.refit if isinstance(self.refit, str) else "score"
-        folds = [f"split{fold}_test_{metric}" for fold in range(self.n_splits_)]
-        if folds[0] not in results:
+        names = [f"split{fold}_test_{metric}" for fold in range(len(results))]
+        folds = [name for name in names if name in results]
+        if not folds:
             known = [n.removeprefix("mean_test_") for n in results if n.startswith("mean_test_")]
             raise InvalidInput(
                 f"`refit` is {checks.shown(self.refit)}, expected the metric to maximise, one of "
