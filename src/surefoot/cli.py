@@ -649,7 +649,7 @@ def judge(
     proposal until it is known to be better or unlikely to be. A run that fails is worse than any
     other. Exit code 0: keep it; 3: discard it; 1: the first five runs of the incumbent failed, and
     nothing is decided. The error holds for any noise, as long as the machine does not drift within
-    the session. After an interruption the same command goes on.
+    the session, nor a run depend on the one before. After an interruption the same command goes on.
     """
     with one_line_errors():
         from surefoot.tune.judging.judge import KEEP

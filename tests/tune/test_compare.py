@@ -177,6 +177,21 @@ def test_a_comparison_goes_on_until_it_is_known_whether_the_better_one_keeps_its
     assert 12 < result.pairs < 80
 
 
+def test_none_is_better_while_it_is_open_whether_it_keeps_a_limit(write_study):
+    class Around(Limited):
+        def measure(self, params, stop, *most):
+            beyond = params["size"] == 4096 and len(self.asked) % 4 < 2
+            self.limited = {512: {"p99": 1.0}, 4096: {"p99": 30.0 if beyond else 10.0}}
+            return super().measure(params, stop)
+
+    path = write_study(("[parameters]", "[constraints]\np99 = { max = 20 }\n\n[parameters]"))
+    result = run(path, Around({}, {}), pairs=20)
+    assert (result.better, result.ahead, result.pairs) == (None, "B", 20)
+    said = "B has better values (95 % confidence), but it is undecided whether it keeps the limit"
+    assert result.lines()[0].startswith(f"{said} of p99: B was better in 20 of 20 pairs")
+    assert result.as_dict()["limits"]["p99"]["B"]["keeps"] is None
+
+
 def test_the_direction_decides_which_is_better(write_study):
     maximize = ('direction = "minimize"', 'direction = "maximize"')
     result = run(write_study(maximize), Drifting())

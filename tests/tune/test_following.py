@@ -54,6 +54,26 @@ def test_a_log_has_a_line_for_each_event_and_is_continued(study, tmp_path):
         assert ("failure" in event) == (trial.value is None)
 
 
+@pytest.mark.daily(2)
+@pytest.mark.parametrize("lost", [1, 2, 3, 4])
+@pytest.mark.parametrize("partial", [0, 1, 30])
+def test_a_killed_run_is_completed_in_its_log(study, tmp_path, lost, partial):
+    log = tmp_path / "log.jsonl"
+    other = {"event": "started", "time": "2026-01-01T00:00:00.000", "study": "other"}
+    others = [other, {"event": "measured", "time": "2026-01-01T00:00:00.000", "number": 2}]
+    log.write_text("".join(f"{json.dumps(one)}\n" for one in others) + "no JSON\n")
+    tune(study, rounds=1)  # without the log
+    tune(study, log, rounds=4)
+    lines = log.read_text().splitlines(keepends=True)
+    rest = "".join(lines[-lost:])[:partial]  # of trials and the end of the run
+    log.write_text("".join(lines[:-lost]) + rest)
+    tune(study, log, rounds=5)
+    written = log.read_text().splitlines()
+    assert written[2] == "no JSON"
+    events = [json.loads(line) for line in written[3:]]
+    assert sorted(one["number"] for one in events if "number" in one) == [1, 2, 3, 4]
+
+
 @pytest.mark.daily(1)
 @pytest.mark.parametrize("storage", ["sqlite:///hill.db", "journal:///hill.db"])
 @pytest.mark.parametrize(

@@ -605,7 +605,6 @@ def test_repeated_checks_say_how_large_the_noise_is(write_study, printed, noise,
     assert told.exit_code == status
     assert noise in told.stdout
     if status == 0:
-        even = 2.0 * 1.959964 / 8.0  # of 32 measurements each
-        shown = f"{even:.2g} ms" if "ms" in noise else "0"
-        assert f"differ by {shown} are told apart half of the time in 64 rounds" in told.stdout
+        shown = "0.72 ms" if "ms" in noise else "0"
+        assert f"40 pairs of `surefoot compare` find a difference of {shown} half" in told.stdout
     assert not list(path.parent.glob("*.db"))

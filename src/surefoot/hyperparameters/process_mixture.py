@@ -93,18 +93,21 @@ class ProcessMixture:
 
     def joint(self, points: Tensor) -> Moments:
         """Mean (..., q) and covariance (..., q, q) at points (..., q, d)."""
-        flat, number = points.reshape(-1, points.shape[-1]), points.shape[-2]
+        number = points.shape[-2]
         if number == 1:  # a third of the time
-            mean, deviation = self.mean_and_deviation(flat)
+            mean, deviation = self.mean_and_deviation(points.reshape(-1, points.shape[-1]))
             variance = deviation.square().reshape(*points.shape[:-1], 1)
             return Moments(mean.reshape(points.shape[:-1]), variance)
-        given = [one.groups(number) for one in self.given(self.frame.unit(flat))]
-        means = torch.cat([one.mean for one in given], -2)
-        off = means - means.mean(-2, keepdim=True)
-        between = off.mT @ off / off.shape[-2]
-        within = torch.cat([one.covariance for one in given], -3).mean(-3)
-        covariance = self.frame.scale**2 * self.inflation * (within + between)
-        mean = self.frame.scale * means.mean(-2).reshape(points.shape[:-1])
+        means, covariances = [], []
+        for part in self._parts(points.reshape(-1, *points.shape[-2:])):
+            given = [one.groups(number) for one in self.given(self.frame.unit(part.flatten(0, 1)))]
+            each = torch.cat([one.mean for one in given], -2)
+            off = each - each.mean(-2, keepdim=True)
+            within = torch.cat([one.covariance for one in given], -3).mean(-3)
+            means.append(each.mean(-2))
+            covariances.append(within + off.mT @ off / off.shape[-2])
+        mean = self.frame.scale * torch.cat(means).reshape(points.shape[:-1])
+        covariance = self.frame.scale**2 * self.inflation * torch.cat(covariances)
         return Moments(
             self.frame.level(points) + mean.to(points),
             covariance.reshape(*points.shape[:-1], number).to(points),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +10,6 @@ from typing import Any
 import numpy as np
 import optuna
 
-from surefoot._internal.numbers import OF_95
 from surefoot.tune.comparison.named_settings import (
     NamedSetting,
     given_values,
@@ -97,18 +95,16 @@ class Checked:
         ]
 
     def _noise_lines(self, unit: str) -> list[str]:
-        """How large the noise is, and the difference that the planned rounds resolve as a rule."""
-        rounds = self.study_file.study.rounds
+        """How large the noise is, and the difference that `compare` finds as a rule."""
         units = replace(self.study_file.units, value=unit)
         scatter, level = float(np.std(self.values, ddof=1)), abs(float(np.mean(self.values)))
-        even = 2.0 * OF_95 * scatter / math.sqrt(rounds)
         share = f" ({100.0 * scatter / level:.2g} %)" if level > 0.0 else ""
         shown = ", ".join(f"{value:.5g}" for value in self.values)
         return [
             f"{len(self.values)} measurements: {units.of_value(shown)}",
-            f"noise: standard deviation {units.of_value(f'{scatter:.3g}')}{share}; two "
-            f"configurations that differ by {units.of_value(f'{even:.2g}')} are told apart half of "
-            f"the time in {rounds} rounds, were all of them spent on these two",
+            f"noise: standard deviation {units.of_value(f'{scatter:.3g}')}{share}; 40 pairs of "
+            f"`surefoot compare` find a difference of {units.of_value(f'{0.72 * scatter:.2g}')} "
+            "half of the time if the noise is normal, more often if it has heavy tails",
         ]
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any
 from optuna.trial import FrozenTrial, TrialState
 
 from surefoot._internal.user_warnings import warn
-from surefoot.tune.output_file import WriteFailed, append_line, check_output
+from surefoot.tune.output_file import WriteFailed, append_line, check_output, read_lines
 from surefoot.tune.plain_text import LONGEST_INPUT
 from surefoot.tune.study.stored_file import is_storage
 from surefoot.tune.study.trial_attributes import is_interrupted, record_of
@@ -66,7 +66,7 @@ class NewTrials:
     """
 
     def __init__(self, trials: StudyTrials) -> None:
-        self._trials, self.state, self._seen = trials, trials.opened.state(), set[int]()
+        self._trials, self.state, self.seen = trials, trials.opened.state(), set[int]()
         self._new()
 
     def look(self) -> list[FrozenTrial]:
@@ -76,12 +76,12 @@ class NewTrials:
 
     def _new(self) -> list[FrozenTrial]:
         ended = (one for one in self.state.trials if one.state.is_finished())
-        new = [one for one in ended if one.number not in self._seen]
-        self._seen.update(one.number for one in new)
+        new = [one for one in ended if one.number not in self.seen]
+        self.seen.update(one.number for one in new)
         return new
 
 
-@contextmanager
+@contextlib.contextmanager
 def event_log(trials: StudyTrials, path: Path | None) -> Iterator[Observer]:
     """An observer that appends the events of a run to a file, within the block.
 
@@ -118,12 +118,33 @@ def event_log(trials: StudyTrials, path: Path | None) -> Iterator[Observer]:
         for trial in new.look():
             write(_event(trial), **_content(trial))
 
+    new.seen -= _left_out(path, study.name, new.state.trials)
     append("started", study=study.name, direction=study.direction, rounds=trials.rounds)
+    finished()
     try:
         yield Observer(finished=finished, note=lambda text: write("note", text=text))
     finally:
         finished()
         write("ended", finished=new.state.finished, failed=new.state.failed)
+
+
+def _left_out(path: Path, study: str, trials: Sequence[FrozenTrial]) -> set[int]:
+    """Trials that have ended since the study's first run with this log, and are not in it.
+
+    A run that was killed has recorded them. A line that it has begun is removed.
+    """
+    logged, since, own = set[object](), "", False
+    for line in read_lines(path, repair=True) if path.exists() else []:
+        with contextlib.suppress(ValueError, TypeError, KeyError):  # a line of something else
+            event = json.loads(line)
+            if event["event"] == "started":
+                own = event["study"] == study
+                since = since or str(event["time"]) * own
+            elif own:
+                logged.add(event.get("number"))
+    ends = {one.number: one.datetime_complete for one in trials if one.datetime_complete}
+    later = {number for number, end in ends.items() if since and end.isoformat() >= since}
+    return later - logged
 
 
 def check_log(path: Path) -> None:

@@ -127,7 +127,7 @@ def run(
             display_of(trials, console, quiet, stop) as shown,
             event_log(trials, log) as logged,
         ):
-            display = Observer.all_of([shown, logged])
+            display = Observer.all_of([logged, shown])  # the log is quick
             stop.note = lambda: display.note(STOPPING)
             if opened.note:
                 display.note(opened.note)

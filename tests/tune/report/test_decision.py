@@ -266,11 +266,13 @@ speed = {{ direction = "maximize" }}
         ((55.0, 55.0), 11.0, 10, "Use it: ", "and speed (+1"),
         ((55.0, 55.0), 10.0, 10, "Undecided: ", "undecided in speed"),
         ((55.0, 55.0), 9.0, 3, "Undecided: ", "undecided in latency and speed"),
+        ((55.0, None), 11.0, 10, "Undecided: ", "and speed (+1"),  # in every second run
+        ((None, None), 11.0, 10, "Undecided: ", "and speed (+1"),
     ],
 )
 def test_advice_is_of_every_objective_and_limit(
     tmp_path: Path,
-    memory: tuple[float, float],
+    memory: tuple[float, float | None],
     speed: float,
     pairs: int,
     head: str,
@@ -288,13 +290,16 @@ def test_advice_is_of_every_objective_and_limit(
             label: measurement(
                 value + rng.gauss(0.0, 0.1),
                 0.1,
-                others={"memory": used, "speed": other + rng.gauss(0.0, 0.05)},
+                others={
+                    "memory": used or (55.0, 95.0)[pair % 2],
+                    "speed": other + rng.gauss(0.0, 0.05),
+                },
             )
             for label, value, other, used in zip(
                 "ab", (30.0, 20.0), (10.0, speed), memory, strict=True
             )
         }
-        for _ in range(pairs)
+        for pair in range(pairs)
     ]
     result = what.result(runs)
     assert list(result.each) == ["latency", "speed"]
@@ -304,11 +309,14 @@ def test_advice_is_of_every_objective_and_limit(
     )
     advice = _advice(state, result, {"x": 0.9}, same=False)
     assert advice.startswith(f"{head}it is ")
-    beyond = dict(zip("AB", (one > 60.0 for one in memory), strict=True))
-    assert ("it breaks the limit of memory" in advice) is beyond["B"]
-    assert ("the defaults break the limit" in advice) is (beyond["A"] and not beyond["B"])
+    keeps = {
+        side: None if one is None else one < 60.0 for side, one in zip("AB", memory, strict=True)
+    }
+    assert ("it breaks the limit of memory" in advice) is (keeps["B"] is False)
+    assert ("undecided whether it keeps the limit of memory" in advice) is (keeps["B"] is None)
+    assert ("the defaults break the limit" in advice) is (keeps["A"] is False and keeps["B"])
     for found in result.each.values():  # whichever objective is the first
-        assert found.better == (None if beyond.get(found.ahead) else found.ahead)
+        assert found.better == (found.ahead if keeps.get(found.ahead) else None)
     assert result.lines().count("Limits:") == 1
 
 

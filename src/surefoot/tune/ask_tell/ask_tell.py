@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -251,7 +252,8 @@ class AskTell:
                 f"trial {shown(id)} is being measured by another program, expected one that "
                 f"was asked for; `surefoot status {self.study_file.as_word}` lists them"
             )
-        seconds = (datetime.now() - (trial.datetime_start or datetime.now())).total_seconds()
+        begun = trial.datetime_start or datetime.now()
+        seconds = max(time.time() - begun.timestamp(), 0.0)
         self.trials.keep_units(result, state)
         self.trials.record(trial, replace(result, seconds=seconds))
         state = self.opened.read()

@@ -19,7 +19,6 @@ from surefoot.tune.comparison.comparison import (
     ahead,
     better_text,
     comparison_of,
-    limits_text,
     of_further,
     pair_values,
     probability_b,
@@ -316,14 +315,10 @@ def measured_verdict(study_file: StudyFile, best: dict[str, Any]) -> str:
         return ""
     result, _ = recorded
     verdict = result.standing
-    sides = (
-        ("B", "it breaks", result.broken_by("B")),
-        ("A", "the defaults break", result.broken_by("A")),
-    )
-    for letter, who, broken in sides:
-        if broken and (result.further or letter == result.ahead):
-            verdict += f"{' values' * (not result.further)}, but {who} {limits_text(broken)}"
-    size = f", {result.sizes[-1]}" if result.sizes and not result.further else ""
+    for letter, doubt in (("B", result.doubt("B")), ("A", result.doubt("A", "the defaults"))):
+        if doubt and (result.further or letter == result.ahead):
+            verdict += f"{' values' * (not result.further)}, but {doubt}"
+    size = "" if result.further else "".join(f", {one}" for one in result.sizes)
     known = study_file.functional
     what = f" That is of typical runs: the {known} is not compared." if known else ""
     limits = "".join(f" Limit of {one.text('the defaults', 'this')}." for one in result.limits)

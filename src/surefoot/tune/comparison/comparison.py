@@ -50,7 +50,7 @@ class Comparison:
         a: Parameters of A.
         b: Parameters of B.
         ahead: "A" or "B" where the values of one are better at the confidence asked, else None.
-        probability: Posterior probability that B is better more often than not, if both are
+        probability: Posterior probability that B is better by signs and ranks, if both are
             equally likely beforehand.
         pairs: Pairs measured.
         wins_a: Pairs in which A was better; a run that failed is worse than one that did not.
@@ -128,19 +128,23 @@ class Comparison:
             return ""
         return f"Failed runs: {a} {self.failures_a}, {b} {self.failures_b}."
 
-    @property
-    def broken(self) -> tuple[str, ...]:
-        """Names of the limits that the one that is ahead breaks in most of its runs."""
-        return () if self.ahead is None else self.broken_by(self.ahead)
+    def limits_of(self, letter: Letter | None, keeps: bool | None) -> list[str]:
+        """Names of the limits that one keeps or breaks in most of its runs, or may do either."""
+        return [one.name for one in self.limits if letter and one.sides[letter].keeps is keeps]
 
-    def broken_by(self, letter: Letter) -> tuple[str, ...]:
-        """Names of the limits that one breaks in most of its runs."""
-        return tuple(one.name for one in self.limits if not one.sides[letter].keeps)
+    def doubt(self, letter: Letter | None, name: str = "it") -> str:
+        """What the limits say against one, with a name for it; empty for nothing."""
+        s = "s" * (name == "it")
+        if broken := self.limits_of(letter, False):
+            return f"{name} break{s} {_limits_text(broken)}"
+        led = any(one.ahead == letter for one in self.each.values())
+        unknown = self.limits_of(letter, None) if led else []
+        return f"it is undecided whether {name} keep{s} {_limits_text(unknown)}" if unknown else ""
 
     @property
     def better(self) -> Letter | None:
-        """The one that is ahead, unless it breaks a limit."""
-        return None if self.broken else self.ahead
+        """The one that is ahead, where it is known to keep all limits."""
+        return None if self.doubt(self.ahead) else self.ahead
 
     @property
     def sizes(self) -> list[str]:
@@ -184,11 +188,8 @@ class Comparison:
         counts = f"B was better in {self.wins_b} of {self.pairs} pairs, A in {self.wins_a}"
         if self.ahead is None:
             verdict = f"Undecided at {level}"
-        elif self.broken:
-            verdict = (
-                f"{self.ahead} has better values ({level}) but is not better, since it breaks "
-                f"{limits_text(self.broken)}"
-            )
+        elif doubt := self.doubt(self.ahead):
+            verdict = f"{self.ahead} has better values ({level}), but {doubt}"
         else:
             verdict = f"{self.better} is better ({level})"
         lines = (
@@ -226,11 +227,10 @@ class Comparison:
     def _missing(self) -> str:
         if not self.wins_a + self.wins_b:
             return "No pair has said yet which is better."
-        if self.more_pairs is None:
-            return "A decision would need more than 1,000 pairs more: the difference is too small."
+        count = "More than 1,000" if self.more_pairs is None else f"About {self.more_pairs}"
         return (
-            f"About {self.more_pairs} more pair{'s' * (self.more_pairs != 1)} would decide, if the "
-            "difference is what it seems."
+            f"{count} more pair{'s' * (self.more_pairs != 1)} would decide, if the difference is "
+            "what it seems."
         )
 
 
@@ -258,8 +258,7 @@ def better_text(limits: Collection[object]) -> str:
     return "has better values" if limits else "is better"
 
 
-def limits_text(names: Sequence[str]) -> str:
-    """Some limits by their names, in words."""
+def _limits_text(names: Sequence[str]) -> str:
     return f"the limit{'s' * (len(names) > 1)} of {', '.join(names)}"
 
 

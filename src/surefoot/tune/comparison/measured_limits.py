@@ -35,9 +35,9 @@ class LimitRuns:
     sign: int
 
     @property
-    def keeps(self) -> bool:
-        """Whether at least half of the runs so far are within the limit."""
-        return 2 * self.within >= self.runs
+    def keeps(self) -> bool | None:
+        """Whether more than half of all runs are within the limit, None while undecided."""
+        return None if self.sign == 0 else self.sign < 0
 
     def __str__(self) -> str:
         return f"{self.value:.5g}, {VERDICTS[self.sign]} ({self.within} of {self.runs} runs within)"

@@ -275,7 +275,8 @@ class Judgement:
         return (
             f"{self.decision} (proposal {self.number} of {self.proposals}, {self.runs} "
             f"run{'s' * (self.runs != 1)}"
-            f"{failed}; the session keeps a false change with probability {self.error:g} at most)"
+            f"{failed}; the session keeps a false change with probability {self.error:g} at most, "
+            "if no run depends on the one before)"
         )
 
 

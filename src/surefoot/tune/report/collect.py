@@ -272,13 +272,13 @@ def _noise(residuals: np.ndarray, downweighted: int) -> tuple[tuple[tuple[str, s
 def _verdict(found: TailDiagnosis, downweighted: int) -> str:
     """Meaning of the diagnosis for the fitted model."""
     if found.algorithm == "gp_ucb":
-        noise = f"No evidence against normal noise (p = {found.p_value:.2f})."
+        noise = f"No evidence against normal residuals (p = {found.p_value:.2f})."
     elif found.tail_upper < 2:
-        noise = "The noise is heavy-tailed: its variance is infinite, or practically so."
+        noise = "The residuals are heavy-tailed: their variance is infinite, or practically so."
     elif found.tail_lower > 2:
-        noise = "The noise is not normal, with outliers, but its variance is finite."
+        noise = "The residuals are not normal, with outliers, but their variance is finite."
     else:
-        noise = "The noise is not normal; whether its variance is finite is open."
+        noise = "The residuals are not normal; whether their variance is finite is open."
     weights = (
         f"In the model, {downweighted} of {found.n} measurements have less than half "
         "their weight: they are the outliers that this page counts. The count beyond 3.5 robust "

@@ -12,7 +12,7 @@ import numpy as np
 
 from surefoot.integrations.optuna import StudyBelief
 from surefoot.tune.comparison.compare import recorded_comparison
-from surefoot.tune.comparison.comparison import Comparison, limits_text
+from surefoot.tune.comparison.comparison import Comparison
 from surefoot.tune.comparison.comparison_file import Runs
 from surefoot.tune.comparison.measured_limits import readings_of
 from surefoot.tune.comparison.paired_test import median_interval
@@ -169,14 +169,15 @@ def _advice(
         return advice if state.study_file.scheme.is_replayed else ""
     pairs = f"in {result.pairs} pair{'s' * (result.pairs != 1)} of runs"
     failed = f" {result.failed_runs('the defaults', 'the recommendation')}".rstrip()
-    size = f": {result.sizes[-1]}" if result.sizes and not result.further else ""
+    size = "" if result.further else ", or ".join(result.sizes)
+    size = f": {size}" if size else ""
     open_ = [one.more_pairs or 0 for one in result.each.values() if one.ahead is None]
     number = max(open_, default=0)
     more = f"about {number} more pair{'s' * (number != 1)}" if all(open_) else "more pairs"
-    broken, of_defaults = result.broken_by("B"), result.broken_by("A")
-    beside = f", and it breaks {limits_text(broken)}" if broken else ""
-    if of_defaults and not broken:
-        beside = f", but the defaults break {limits_text(of_defaults)}"
+    doubt, broken = result.doubt("B"), result.limits_of("B", False)
+    of_defaults = [] if doubt else result.limits_of("A", False)
+    against = doubt or (result.doubt("A", "the defaults") if of_defaults else "")
+    beside = f", {'and' if doubt else 'but'} {against}" if against else ""
     if functional := state.study_file.functional:
         head = "Do not use it: by" if broken else "By"
         return (
@@ -189,14 +190,14 @@ def _advice(
             if of_defaults
             else _HEADS.get(frozenset(one.ahead for one in result.each.values()), "Undecided")
         )
-        head = "Do not use it" if broken else head
+        head = "Do not use it" if broken else "Undecided" if doubt else head
         advice = f"{head}: it is {result.standing}{beside}, {pairs}, at 95 % confidence."
         return f"{advice}{f' Measure {more}, `surefoot compare {word}`.' if open_ else ''}{failed}"
-    if result.broken:
-        limits = limits_text(result.broken)
-        if result.ahead == "B":
-            return f"Do not use it: its values are better {pairs}, but it breaks {limits}."
-        return f"The defaults have better values {pairs}, but they break {limits}."
+    if result.ahead == "B" and doubt:
+        head = "Do not use it" if broken else "Undecided"
+        return f"{head}: its values are better {pairs}, but {doubt}."
+    if result.ahead == "A" and (doubt := result.doubt("A", "they")):
+        return f"The defaults have better values {pairs}, but {doubt}."
     if result.ahead == "B":
         return f"Use it: it is better than the defaults {pairs}, at 95 % confidence{size}.{failed}"
     if result.ahead == "A":

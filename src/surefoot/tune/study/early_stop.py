@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from optuna.trial import FrozenTrial
 
 from surefoot.tune.definition.constraint_text import probability_text
-from surefoot.tune.study.trial_attributes import is_interrupted, is_round
+from surefoot.tune.study.trial_attributes import SECONDS, is_interrupted, is_round
 from surefoot.tune.study.trial_owner import owner_of
 from surefoot.types import NotReady
 
@@ -152,7 +152,7 @@ def _identity(state: StudyState, rounds: int) -> dict[str, Any]:
     }
 
 
-def seconds_spent(trials: Sequence[FrozenTrial], run: str, now: datetime) -> float:
+def seconds_spent(trials: Sequence[FrozenTrial], run: str, now: float) -> float:
     """Seconds that tuning runs have taken, each from its first trial to its last measurement.
 
     It follows from the trials alone, and so survives a crash. The time between two runs does not
@@ -161,18 +161,18 @@ def seconds_spent(trials: Sequence[FrozenTrial], run: str, now: datetime) -> flo
     Args:
         trials: Trials of the study.
         run: Name of the run that is going on, which has taken the time until now.
-        now: The present time.
+        now: The present time in seconds since 1970. Optuna's trials have the local one, which jumps
+            by an hour twice a year.
     """
-    ends: dict[str, tuple[datetime, datetime]] = {}
+    ends: dict[str, tuple[float, float]] = {}
     for trial in trials:
-        name, began = run_of(trial), trial.datetime_start
-        if not name or began is None:
+        if (owner := owner_of(trial)) is None:
             continue
-        ended = None if is_interrupted(trial) else trial.datetime_complete
+        name, began = owner["run"], owner["began"]
         first, last = ends.get(name, (began, began))
-        last = now if name == run else max(last, ended or began)
-        ends[name] = min(first, began), last
-    return sum(max((last - first).total_seconds(), 0.0) for first, last in ends.values())
+        lasted = 0.0 if is_interrupted(trial) else trial.user_attrs.get(SECONDS, 0.0)
+        ends[name] = min(first, began), now if name == run else max(last, began + lasted)
+    return sum(max(last - first, 0.0) for first, last in ends.values())
 
 
 def end_of_share(state: StudyState) -> EndOfSearch | None:

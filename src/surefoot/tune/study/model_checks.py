@@ -89,8 +89,8 @@ def _equal_values(state: StudyState) -> str:
         return ""
     return (
         f"Equal measurements: {len(equal)} different configurations gave exactly {value:.15g}. "
-        "Either the objective does not use its parameters, or another number than the measurement "
-        "is read; `surefoot check` shows which."
+        "Either they are alike, or the objective does not use its parameters, or another number "
+        "than the measurement is read; `surefoot check` shows which."
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import enum
 import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -117,7 +118,7 @@ class StudyTrials:
             return budget
         if state.attributes.get(OVER, 0.0) >= budget:
             return 0.0
-        return max(budget - seconds_spent(state.trials, self.run, datetime.now()), 0.0)
+        return max(budget - seconds_spent(state.trials, self.run, time.time()), 0.0)
 
     def is_complete(self) -> bool:
         """Whether the study has all its rounds."""
