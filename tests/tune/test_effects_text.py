@@ -23,6 +23,7 @@ from surefoot.tune.measuring.command_objective import CommandObjective
 from surefoot.tune.measuring.function_server import _call
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.measuring.printed_value import split_worker
+from surefoot.tune.observer import Observer
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study.effects_text import (
     _began_beside,
@@ -202,3 +203,20 @@ def test_a_run_says_what_changed_and_what_contradicts_the_model(write_study, mon
     assert (progress.state.finished, progress.seconds_left) == (1, None)  # it is about to end
     level, default = sentences.values()
     assert progress.notes() == [level, f"warning: {default}"]
+
+
+def test_a_run_takes_back_an_effect_that_further_measurements_do_not_show(write_study, monkeypatch):
+    level, workers = "The level changed: by 2 %.", "Workers differ: by 1 %."
+    shown = iter([(level,), (level,), (level, workers), (workers,), (), (level,)])
+    monkeypatch.setattr("surefoot.tune.study.findings.effect_lines", lambda *_: next(shown))
+    monkeypatch.setattr("surefoot.tune.display.contradictions", lambda *_, **__: ())
+    trials, said = trials_of(write_study(), rounds=6), []
+    progress = Progress(trials, Stop())
+
+    def look() -> None:
+        progress.update()
+        said.append(progress.notes())
+
+    tune(trials, Scripted(), Stop(), observer=Observer(finished=look))
+    gone = ["No longer so: The level changed.", "No longer so: Workers differ."]
+    assert [one for one in said if one] == [[level], [workers], gone[:1], gone[1:], [level]]

@@ -90,6 +90,7 @@ class Progress:
         self._trials, self._stop, self._new = trials, stop, NewTrials(trials)
         self._start, self.finished_before = time.monotonic(), self.state.finished
         self._said: set[str] = set()  # kinds of messages
+        self._effects: dict[str, str] = {}  # those at the last look, by the first word
         self._notes: list[str] = []
         self.findings: Findings | None = None
 
@@ -161,8 +162,10 @@ class Progress:
         doubts = contradictions(state, earlier, compared=findings.measured % TESTED == 0)
         self.findings, earlier[findings.measured] = findings, state.recommendation
         end = Schedule(state, self._trials.rounds).end
-        for text in findings.effects:
-            self._say(f"effect: {text.split()[0]}", text)
+        before, self._effects = self._effects, {one.split()[0]: one for one in findings.effects}
+        gone = [one.partition(":")[0] for kind, one in before.items() if kind not in self._effects]
+        self._notes += [f"No longer so: {one}." for one in gone]
+        self._notes += [one for kind, one in self._effects.items() if kind not in before]
         for text in doubts:
             self._say(text.split()[0], f"warning: {text}")
         self._say("exhausted", exhausted_note(state))
