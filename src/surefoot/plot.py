@@ -189,8 +189,7 @@ def study(source: OpenedStudy | Path | str) -> StudyFigures:
         StudyFileError: If the study file is invalid, or there is no study yet.
         StorageFailed: If the storage cannot be read.
     """
-    opened = source if isinstance(source, OpenedStudy) else open_study(source)
-    return StudyFigures(opened.state())
+    return StudyFigures((source if isinstance(source, OpenedStudy) else open_study(source)).state())
 
 
 def front(

@@ -68,8 +68,7 @@ class SafeSet:
     def chance(self, points: Tensor) -> Tensor:
         """1 where points (n, d) are safe or were measured and kept their limits, else 0 (n,)."""
         with torch.no_grad():
-            known = (points[:, None] == self.kept).all(-1).any(-1)
-            return (known | self.holds(points)).double()
+            return ((points[:, None] == self.kept).all(-1).any(-1) | self.holds(points)).double()
 
     def assurance(self, points: Tensor) -> Tensor:
         """Probability (n,) that all limits hold at points (n, d), on the scale of `CONFIDENT`."""

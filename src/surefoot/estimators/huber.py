@@ -227,8 +227,7 @@ def _loss(values: WeightedValues, theta: Tensor, residual: Tensor, threshold: Te
     """Objective of the estimate: Huber's loss of the residuals and half the ridge penalty."""
     clipped = torch.minimum(residual.abs(), threshold)
     losses = clipped * (residual.abs() - 0.5 * clipped)
-    penalty = 0.5 * values.sample.factor.ridge * theta.square().sum()
-    return float(losses @ values.mass + penalty)
+    return float(losses @ values.mass + 0.5 * values.sample.factor.ridge * theta.square().sum())
 
 
 def _winsorized_sums(values: WeightedValues) -> Tensor:

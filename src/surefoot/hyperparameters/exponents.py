@@ -55,8 +55,7 @@ class _ByProducts:
         return exponents
 
     def to(self, right: Tensor) -> Callable[[Tensor], Tensor]:
-        halves = 0.5 * right.square().sum(-1).unsqueeze(-2)
-        return partial(_less_halves, right=right, halves=halves)
+        return partial(_less_halves, right=right, halves=0.5 * right.square().sum(-1).unsqueeze(-2))
 
     def spread(self, weights: Floats, scaled: Floats) -> Floats:
         sums = weights.sum(0)

@@ -83,7 +83,7 @@ def test_a_condition_is_the_choice_or_integer_that_decides(rows, when):
     [
         [{"model": "svm", "c": 0.1}, {"model": "svm"}],  # by chance
         [{"rate": 0.1, "c": 0.1}, {"rate": 0.2}],  # by a number, at an unknown value
-        [{"layers": 1, "c": 0.1}, {"layers": 2}, {"layers": 3, "c": 0.1}],
+        [{"layers": 1, "c": 0.1}, {"layers": 2}, {"layers": 3, "c": 0.1}, {"layers": 4}],
         [{"none": None, "c": 0.1}, {"none": 1}],  # no condition is written with None
         [{"quoted": "'\"", "c": 0.1}, {"quoted": "'"}],  # nor with both kinds of quotes
         [{"model": "svm", "constant": 2.0}, {"model": "rf"}],
@@ -96,7 +96,8 @@ def test_what_nothing_explains_is_left_to_the_branches(rows):
 
 
 def test_what_nothing_explains_leaves_the_others_to_their_conditions():
-    rows = [{"model": "svm", "c": 0.1, "rate": 0.1}, {"model": "rf"}, {"model": "rf", "c": 0.1}]
+    others = [{"model": "rf"}, {"model": "rf"}, {"model": "rf", "c": 0.1}]
+    rows = [{"model": "svm", "c": 0.1, "rate": 0.1}, *others]
     trials = [trial_of(**params) for params in rows]
     common = NO_TRIALS.after(trials)
     assert conditions_of(common.space) == {"rate": "model == 'svm'"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -248,7 +249,9 @@ def _found(asked: Sequence[FrozenTrial], before: Space) -> CommonSpace:
 
     Where something is unexplained, the objective function may have been changed. The space is that
     of the trials since, if these explain all of it and are no fewer than the trials before that
-    have no value of it. It was not changed where a number explains as much.
+    have no value of it. It was not changed where a number explains as much. What two thirds of the
+    trials have is otherwise asked for in all: the others, which may have ended before, are of the
+    values that were chosen.
     """
     found = _explained(asked, before)
     if left := found.unclear.union(n for n in found.missing if not _follows_a_number(n, asked)):
@@ -264,7 +267,9 @@ def _found(asked: Sequence[FrozenTrial], before: Space) -> CommonSpace:
             several = {shared_name(name) for name in now.space.parameters} - {*now.space.parameters}
             if not (now.missing or now.unclear) and found.unclear <= several:
                 return now
-    return found
+    having = Counter(name for trial in asked for name in found.missing & trial.params.keys())
+    often = {name for name, number in having.items() if 3 * number >= 2 * len(asked)}
+    return _explained(asked, before, often) if often else found
 
 
 def _follows_a_number(name: str, asked: Sequence[FrozenTrial]) -> bool:
@@ -281,14 +286,20 @@ def _follows_a_number(name: str, asked: Sequence[FrozenTrial]) -> bool:
     )
 
 
-def _explained(asked: Sequence[FrozenTrial], before: Space) -> CommonSpace:
+def _explained(
+    asked: Sequence[FrozenTrial], before: Space, often: Collection[str] = ()
+) -> CommonSpace:
     """The space of trials, that of before if it is the same, and what nothing explains.
 
     A number of which conditions explain which trials have which range is a parameter for each, if
     there are two trials for each range as a rule. Of any other one the last range holds, and unless
     none was asked for since that came it is unclear where.
     """
-    space, several, unclear = _space(asked, before), dict[str, list[BaseDistribution]](), set()
+    space, several, unclear = (
+        _space(asked, before, often),
+        dict[str, list[BaseDistribution]](),
+        set(),
+    )
     kinds = _kinds(asked)
     for name, widest in distributions(space).items() if len(kinds) > 1 else ():
         of_name = [one.distributions[name] for one in asked if name in one.distributions]
@@ -298,10 +309,10 @@ def _explained(asked: Sequence[FrozenTrial], before: Space) -> CommonSpace:
         unclear |= set() if _is_changed(of_name) else {name}
         if 2 * len(ranges) <= len(of_name) + 1:
             several[name] = ranges
-    found = _apart(asked, several, before) if several else space
+    found = _apart(asked, several, before, often) if several else space
     if found is None:
-        several = {n: one for n, one in several.items() if _apart(asked, {n: one}, before)}
-        found = _apart(asked, several, before)
+        several = {n: one for n, one in several.items() if _apart(asked, {n: one}, before, often)}
+        found = _apart(asked, several, before, often)
     if found:
         space, unclear = found, unclear - {*several}
     varying = {name for each in kinds for name, one in each.items() if not one.single()}
@@ -321,10 +332,13 @@ def _is_changed(asked: Sequence[BaseDistribution]) -> bool:
 
 
 def _apart(
-    complete: Sequence[FrozenTrial], ranges: Mapping[str, Sequence[BaseDistribution]], before: Space
+    complete: Sequence[FrozenTrial],
+    ranges: Mapping[str, Sequence[BaseDistribution]],
+    before: Space,
+    often: Collection[str],
 ) -> Space | None:
     """The space where each range has a parameter of its own; None if nothing explains which."""
-    space = _space([_Asked.of(trial, ranges) for trial in complete], before)
+    space = _space([_Asked.of(trial, ranges) for trial in complete], before, often)
     wanted = {
         apart(name, index)
         for name, each in ranges.items()
@@ -343,14 +357,19 @@ def configuration_distributions(space: Space) -> dict[str, BaseDistribution]:
     return found
 
 
-def _space(complete: Sequence[FrozenTrial | _Asked], before: Space) -> Space:
-    """The space of trials, that of before if it is the same; without conditions to be left out."""
+def _space(
+    complete: Sequence[FrozenTrial | _Asked], before: Space, often: Collection[str]
+) -> Space:
+    """The space of trials, that of before if it is the same; without conditions to be left out.
+
+    The parameters `often` are those of all trials, too.
+    """
     kinds, unions = _kinds(complete), dict[str, BaseDistribution | None]()
     for name, one in (item for each in kinds for item in each.items()):
         known = unions.get(name, one)
         unions[name] = known and _union(known, one)
     every = {name: one for name, one in unions.items() if one is not None}
-    widest = {n: one for n, one in every.items() if all(n in each for each in kinds)}
+    widest = {n: one for n, one in every.items() if n in often or all(n in each for each in kinds)}
     partly = {n: one for n, one in every.items() if n not in widest and not one.single()}
     when = inferred_conditions(complete, widest, partly)
     widest |= {name: partly[name] for name in when}

@@ -24,7 +24,7 @@ from surefoot.beliefs import Belief, gains
 from surefoot.beliefs.belief import rows
 from surefoot.beliefs.constraints import goal_of
 from surefoot.integrations.optuna.choosable import Part, choosable, encoded
-from surefoot.integrations.optuna.common_space import CommonSpace
+from surefoot.integrations.optuna.common_space import CommonSpace, nearest_in
 from surefoot.integrations.optuna.fitted_values import Arrays, FittedValues, as_array
 from surefoot.integrations.optuna.predicted import VALUE, Environments, Predicted
 from surefoot.integrations.optuna.predictions import (
@@ -308,8 +308,7 @@ class StudyBelief:
                 the study has an environment.
         """
         share = checks.finite("gain", gain)
-        largest = gains.largest(self.belief, self.points([params])[0])
-        return float((largest > share).double().mean())
+        return float((gains.largest(self.belief, self.points([params])[0]) > share).double().mean())
 
     @with_own_settings
     def feasibility(self, settings: Sequence[Mapping[str, Any]]) -> np.ndarray:
@@ -451,17 +450,22 @@ def _standing(one: StudyRecommendation) -> float:
     return float("inf") if known else one.feasibility
 
 
-def _recommendations(model: StudyBelief, given: Mapping[str, Any]) -> list[StudyRecommendation]:
+def _recommendations(
+    model: StudyBelief, given: Mapping[str, Any], *, alone: bool = True
+) -> list[StudyRecommendation]:
     """Of each branch, or the only one."""
-    if model._branches:
-        return [one for branch in model._branches for one in _recommendations(branch, given)]
+    if branches := model._branches:
+        alone = len(branches) == 1
+        return [one for each in branches for one in _recommendations(each, given, alone=alone)]
     state, belief = PolicyState(torch.Generator().manual_seed(0)), model.belief
-    if model.common.unclear:  # of others it is not known whether they can be asked for
+    ranges = model.common.ranges
+    if model.common.unclear or not alone:  # of others it is unknown whether they can be asked for
         measured = [*map(model.configuration, belief.outcome.observations.sites)]
+        if not alone:
+            measured = [{n: nearest_in(ranges[n], v) for n, v in one.items()} for one in measured]
         fitting = [one for one in measured if given.items() <= one.items()]
         settings = fitting or [{**one, **given} for one in measured]
         return [max(model.assess(settings), key=model.preference)]
-    ranges = model.common.ranges
     now = Part(choosable(model.encoding, {}, ranges), given, ranges)
     if given or now.box is not model.encoding.box:
         part = model.encoding.part(now.box, given)

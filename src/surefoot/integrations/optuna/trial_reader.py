@@ -22,10 +22,12 @@ from surefoot.integrations.optuna.attributes import (
     TIME,
     WORKER,
 )
+from surefoot.integrations.optuna.common_space import configuration_distributions
 from surefoot.integrations.optuna.constraints import constraints_of, warn_of_unusable
 from surefoot.integrations.optuna.endings import is_ignored_failure
 from surefoot.integrations.optuna.environment import StudyEnvironment
 from surefoot.integrations.optuna.objectives import finite_values, names_of
+from surefoot.integrations.optuna.reservation import read_reservation
 from surefoot.integrations.optuna.search_space import distributions
 from surefoot.parameters.encoding import Encoding
 from surefoot.parameters.parameter import shared_name
@@ -159,8 +161,14 @@ class TrialReader:
         return [] if values == [self._penalty] else values
 
     def read(self, trial: FrozenTrial) -> Reading:
-        """A finished trial as the optimizer is told about it."""
-        point, z = self._encoding.encode(trial.params), self.environment_of(trial)
+        """A finished trial as the optimizer is told about it.
+
+        One that ended before it asked for all parameters is of the values that had been chosen for
+        the others.
+        """
+        chosen, _ = read_reservation(trial, configuration_distributions(self._encoding.space))
+        params = self._encoding.completed(trial.params, chosen) if trial.params else {}
+        point, z = self._encoding.encode(params), self.environment_of(trial)
         if point is None:
             self._leave_out(trial)
         if point is None or (z is None and self._environment is not None):
@@ -184,12 +192,12 @@ class TrialReader:
             self._succeeded.add(key_of(point))
             goals[0] *= self._signs[0]  # further objectives have their own direction
             values |= zip(names_of(len(goals)), goals, strict=True)
-            configuration = {key_of(point): dict(trial.params)}
+            configuration = {key_of(point): params}
         elif reported:
-            configuration = {key_of(point): dict(trial.params)}
+            configuration = {key_of(point): params}
         elif predicted := self._predicted(trial):
             values[OBJECTIVE], sem = self._signs[0] * predicted.value, predicted.error
-            configuration = {key_of(point): dict(trial.params)}
+            configuration = {key_of(point): params}
         elif not is_ignored_failure(trial):
             failed |= trial.state == TrialState.FAIL or key_of(point) not in self._succeeded
         sems = _standard_errors(trial, finite)

@@ -171,7 +171,7 @@ class Comparing:
         if not all(one.finished(of_further(pairs, name)) for name, one in each):
             return False
         limits = measured_limits(self.study_file.constraints, pairs, self.confidence)
-        return all(one.sides[leader].sign for one in limits)
+        return all(one.sides[leader].keeps is not None for one in limits)
 
 
 def compare(

@@ -159,10 +159,7 @@ class Comparison:
             one.name: {
                 "max": one.limit.maximum,
                 "min": one.limit.minimum,
-                **{
-                    letter: {**vars(side), "keeps": side.keeps}
-                    for letter, side in one.sides.items()
-                },
+                **{letter: vars(side) for letter, side in one.sides.items()},
             }
             for one in self.limits
         }

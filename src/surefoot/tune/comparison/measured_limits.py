@@ -14,7 +14,7 @@ from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.types import Constraint
 
 Letter = Literal["A", "B"]
-VERDICTS = ("undecided", "broken", "kept")  # by a sign, of which -1 is the last
+VERDICTS = {None: "undecided", False: "broken", True: "kept"}
 
 
 @dataclass(frozen=True)
@@ -25,22 +25,19 @@ class LimitRuns:
         value: Median of the quantity, in the units of its limit.
         runs: Runs that measured it.
         within: Runs within the limit.
-        sign: -1 where more than half of all runs are within the limit, at the confidence of the
-            comparison; 1 where more than half are beyond it; 0 while undecided.
+        keeps: Whether more than half of all runs are within the limit, at the confidence of the
+            comparison; None while undecided.
     """
 
     value: float
     runs: int
     within: int
-    sign: int
-
-    @property
-    def keeps(self) -> bool | None:
-        """Whether more than half of all runs are within the limit, None while undecided."""
-        return None if self.sign == 0 else self.sign < 0
+    keeps: bool | None
 
     def __str__(self) -> str:
-        return f"{self.value:.5g}, {VERDICTS[self.sign]} ({self.within} of {self.runs} runs within)"
+        return (
+            f"{self.value:.5g}, {VERDICTS[self.keeps]} ({self.within} of {self.runs} runs within)"
+        )
 
 
 @dataclass(frozen=True)
@@ -107,4 +104,4 @@ def readings_of(
 def _runs(values: Sequence[float], limit: Constraint, confidence: float) -> LimitRuns:
     within = sum(limit.excess(value) <= 0.0 for value in values)
     sign = sign_test(len(values) - within, within, confidence)
-    return LimitRuns(float(np.median(values)), len(values), within, sign)
+    return LimitRuns(float(np.median(values)), len(values), within, sign < 0 if sign else None)

@@ -420,9 +420,8 @@ def _replicates(samples: Sequence[Quantity]) -> Quantity | Missing:
             first = f"in {unit}" if unit else "without a unit"
             return unclear(f"samples {first} and in {one.unit}, expected one unit")
         values.append(same.value)
-    measured = of_replicates(values)
     text = " ".join(one.text for one in samples)
-    return replace(measured, unit=unit, text=f"samples: {text}")
+    return replace(of_replicates(values), unit=unit, text=f"samples: {text}")
 
 
 def _duration(text: str) -> Quantity | None:
