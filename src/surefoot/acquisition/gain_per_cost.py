@@ -68,8 +68,7 @@ class GainPerCost:
         levels = belief.candidates.z
         highest = levels[-1:]
         at_highest = Candidates(belief, highest, torch.ones_like(highest[:, 0]))
-        score = self.score(at_highest, state.generator)
-        best = maximise(score, at_highest, state.generator, among)
+        best = maximise(self.score(at_highest, state.generator), at_highest, state.generator, among)
         gains = self.gains(belief, best.design)
         space: Joint = belief.space  # type: ignore[assignment]
         return space.location(best.design, best.design_arm, levels[int(gains.argmax())])

@@ -205,8 +205,7 @@ class _Front:
         with torch.no_grad():
             moments = [one.posterior.of_rewards.mean_and_deviation(sites) for one in objectives]
             means, deviations = (torch.stack(each, -1) for each in zip(*moments, strict=True))
-        units = means.new_tensor([one.posterior.of_rewards.scale for one in objectives])
-        floor = _LEAST * units
+        floor = _LEAST * means.new_tensor([one.posterior.of_rewards.scale for one in objectives])
         weights = _directions(directions, len(objectives), generator)
         least, most = _BEYOND
         if is_far := whole < _WHOLE:

@@ -221,8 +221,7 @@ class Intersection:
         mean, deviation = posterior.mean_and_deviation(points)
         left: Tensor | float = 1.0
         if posterior.of_rewards is not posterior:
-            before = posterior.of_rewards.mean_and_deviation(points)[1]
-            left = deviation / before.clamp_min(TINY)
+            left = deviation / posterior.of_rewards.mean_and_deviation(points)[1].clamp_min(TINY)
         reach = (width / self.scale) * deviation if self.scale > 0.0 else 0.0 * deviation
         lowers, uppers = (mean - reach).unsqueeze(0), (mean + reach).unsqueeze(0)
         if self.others is not None and self.scale > 0.0:

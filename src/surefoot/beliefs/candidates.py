@@ -68,8 +68,7 @@ class Candidates:
     @classmethod
     def sampled(cls, belief: Belief, number: int, generator: torch.Generator) -> Candidates:
         """Candidates with values of Z: all of a short list, else `number` that fill a density."""
-        environment = belief.space.environment
-        z, weights = environment.values(number, generator, support_only(belief.risk))
+        z, weights = belief.space.environment.values(number, generator, support_only(belief.risk))
         return cls(belief, z.to(belief.outcome.observations.sites.device), weights)
 
     def of(self, belief: Belief) -> Candidates:

@@ -86,8 +86,7 @@ def largest(belief: Belief, over: Designs) -> Tensor:
             [upper.topk(min(_DRAWN, every)).indices, mean.topk(min(_DRAWN // 3, every)).indices]
         )
         points = torch.cat([over, points[best.unique()]])
-        drawn = belief.outcome.integrated.draws(points, SAMPLES, generator)
-        values = predictions.comparable(drawn)
+        values = predictions.comparable(belief.outcome.integrated.draws(points, SAMPLES, generator))
         changes = values[1:] - values[:1]
         holds = belief.constraints.draws(points[1:], SAMPLES, generator)
         largest = torch.where(holds, changes, -torch.inf).amax(0).cpu()

@@ -189,8 +189,7 @@ class QuadratureFourier:
         frequencies = torch.zeros(len(grid), dimension, dtype=torch.float64)
         unit = torch.from_numpy(math.sqrt(2.0) * grid)
         frequencies[:, list(part.coordinates)] = unit / part.lengthscales.cpu()
-        amplitudes = torch.from_numpy(np.sqrt(part.variance * mass / math.pi ** (size / 2)))
-        return frequencies, amplitudes
+        return frequencies, torch.from_numpy(np.sqrt(part.variance * mass / math.pi ** (size / 2)))
 
     def error_bound(self, lengthscale: float, dimension: int = 1) -> float:
         """Bound on |k - phi'phi| for points in [0, 1]^d (Mutny and Krause 2018, Theorem 1).

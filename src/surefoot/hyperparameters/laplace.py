@@ -93,8 +93,7 @@ class PosteriorMode:
         moves = (_normals(len(values)) @ (vectors / values.sqrt()).T).clamp(-_REACH, _REACH)
         models = [self.model.moved_to(self.model.free + move @ self._directions) for move in moves]
         shape = 0.5 * (self.dof + 1.0)
-        generator = np.random.default_rng(0)
-        factors = generator.gamma(shape, 1.0 / shape, (len(self.weights), SAMPLES))
+        factors = np.random.default_rng(0).gamma(shape, 1.0 / shape, (len(self.weights), SAMPLES))
         weights = (self.weights * torch.from_numpy(factors.T)).clamp_min(LAST_DIGITS)
         return [Sample(*pair) for pair in zip(models, weights, strict=True)]
 

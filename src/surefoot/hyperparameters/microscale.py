@@ -43,8 +43,7 @@ def sampled_shares(
         return 1.0 - (1.0 - levels) ** (expected / (1.0 - expected))
 
     levels = (torch.arange(number, dtype=torch.float64) + 0.5) / number
-    same = evidence.same
-    if float(same.sum()) > len(weights):
+    if float(evidence.same.sum()) > len(weights):
         signal = evidence.covariance_of_rewards(model)
         logs = [
             _log_likelihood(evidence, model, signal, weights, share) for share in quantile(levels)

@@ -156,8 +156,7 @@ class Standardisation:
             if self.ascent.dof == GAUSSIAN
             else cautious_weights(levels.joined(rewards))
         )
-        prior = LENGTHSCALE_PRIORS[self.lengthscales]
-        evidence = evidence_in(self.searched, units, family, prior)
+        evidence = evidence_in(self.searched, units, family, LENGTHSCALE_PRIORS[self.lengthscales])
         modes = within_reach(self.ascent.starts(evidence, cautious[self.subset]))
         slopes = float(chain.log_slope(self.searched.rewards).sum())
         score = modes[0].bound + (slopes - len(self.subset) * math.log(scale))

@@ -202,10 +202,9 @@ class Model:
         )
         if self.space.is_elsewhere:
             self._check_elsewhere(regression)
-        points = self.space.examples(0, generator)
         constants = Constants(
             fitted.noise,
-            float(kernels.diagonal(fitted.kernel, points).max()),
+            float(kernels.diagonal(fitted.kernel, self.space.examples(0, generator)).max()),
             regression.max_dimension,
             fitted.dof,
             fitted.weights,
@@ -431,8 +430,7 @@ class Regressor:
     def restored(self, observations: Observations, inferred: Inferred) -> OutcomeBelief:
         """A belief that was saved, from the first observations."""
         sample = self.regression.sample(self.modelled(observations), self.fitted.units)
-        kept = self.regression.kept(inferred.posterior, sample, inferred.estimate)
-        posterior = self._about(kept)
+        posterior = self._about(self.regression.kept(inferred.posterior, sample, inferred.estimate))
         progress = self._progress(observations, sample, inferred.estimate, posterior)
         return self._with(observations, sample, replace(inferred, posterior=posterior), progress)
 
@@ -460,7 +458,6 @@ class Regressor:
         inferred: Inferred,
         progress: Progress,
     ) -> OutcomeBelief:
-        shape = self._shape(sample, inferred.posterior, progress)
         return OutcomeBelief(
             self.model,
             self.fitted,
@@ -468,7 +465,7 @@ class Regressor:
             sample,
             inferred,
             self.prior,
-            shape,
+            self._shape(sample, inferred.posterior, progress),
             self.constants.prior_variance,
         )
 

@@ -125,12 +125,11 @@ class History:
 
     def append(self, observations: Observations, location: Location, measured: Measurement) -> None:
         """Append the reward of a measurement, with the known part of its noise."""
-        error = math.hypot(measured.sem, self._known_deviation(location.point))
         observations.append(
             location.point,
             measured.values[OBJECTIVE],
             location.arm,
-            error,
+            math.hypot(measured.sem, self._known_deviation(location.point)),
             measured.worker,  # type: ignore[arg-type]
             measured.time,
         )

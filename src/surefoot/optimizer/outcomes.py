@@ -78,10 +78,9 @@ class Outcomes:
             if name not in self.histories:
                 self.histories[name] = self._empty(name)
             history = self.histories[name]
-            goal = float(goal_of(self._declared(name))(torch.tensor(value, dtype=torch.float64)))
             history.observations.append(
                 location.point,
-                goal,
+                float(goal_of(self._declared(name))(torch.tensor(value, dtype=torch.float64))),
                 location.arm,
                 measured.sems.get(name, 0.0),
                 worker=measured.worker,  # type: ignore[arg-type]

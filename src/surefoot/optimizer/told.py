@@ -49,9 +49,8 @@ class Told:
         """
         design, seen = space.design, space.seen
         designs = design.lower.new_zeros(0, design.dimension)
-        rewards = Observations(seen.dimension, seen.lower.device)
         return cls(
-            rewards,
+            Observations(seen.dimension, seen.lower.device),
             designs,
             Failures(seen, space.discrete, space.conditions),
             Outcomes(seen, dict(declared), objective),
@@ -76,10 +75,12 @@ class Told:
         """Take in a measurement at a location, but for its reward."""
         if measured.failed:
             self.fail(location)
-        if OBJECTIVE in measured.values and location.environment is not None:
-            known = bool((self.designs == location.design).all(-1).any())
-            if not known:
-                self.designs = torch.cat([self.designs, location.design.unsqueeze(0)])
+        if (
+            OBJECTIVE in measured.values
+            and location.environment is not None
+            and not bool((self.designs == location.design).all(-1).any())
+        ):
+            self.designs = torch.cat([self.designs, location.design.unsqueeze(0)])
         self.outcomes.record(location, measured)
 
     def fail(self, location: Location) -> None:

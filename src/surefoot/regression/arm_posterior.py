@@ -148,8 +148,7 @@ class ArmPosterior(AtArms):
             return int(torch.add(self.mean_of_arms, self.deviation_of_arms, alpha=width).argmax())
         bounds = self._bounds
         if bounds is None or bounds.width != width:
-            deviation = self._start_in_reward_units.clamp_min(0.0).sqrt_()
-            score = self.mean_of_arms + width * deviation
+            score = self.mean_of_arms + width * self._start_in_reward_units.clamp_min(0.0).sqrt_()
             at = torch.zeros(len(score), dtype=torch.int32, device=score.device)
             bounds = self._bounds = Bounds(width, score, at)
         if among is not None:

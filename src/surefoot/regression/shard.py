@@ -135,8 +135,7 @@ class Shard:
         self, key: int, table: int, theta: Tensor, units: RewardUnits, factor: RidgeFactor
     ) -> None:
         """The posterior of coefficients, with the variance of a factor."""
-        values = self._get(table).values()
-        self._known[key] = values.posterior(factor, theta, units, is_own=False)
+        self._known[key] = self._get(table).values().posterior(factor, theta, units, is_own=False)
 
     def best(
         self,

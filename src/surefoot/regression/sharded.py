@@ -279,9 +279,8 @@ class ShardedPosterior(AtArms):
     def elsewhere(self) -> FeaturePosterior:
         """The posterior at any points, which are evaluated here."""
         center, scale = self.units.center, self.units.scale
-        embedding = self.table.embedding
         return FeaturePosterior(
-            embedding, self.factor, self.coefficients, center, scale, self.pulls
+            self.table.embedding, self.factor, self.coefficients, center, scale, self.pulls
         )
 
     def mean(self, points: Tensor | Sequence) -> Tensor:  # (n, d) -> (n,)

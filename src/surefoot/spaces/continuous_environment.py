@@ -173,8 +173,7 @@ class ContinuousEnvironment:
         """
         z = self.quasi(number, generator)
         if spread:
-            sobol = torch.quasirandom.SobolEngine(self.dimension)
-            cube = sobol.draw(number, dtype=torch.float64)
+            cube = torch.quasirandom.SobolEngine(self.dimension).draw(number, dtype=torch.float64)
             if self.dimension <= _MAX_CORNER_DIMENSION:
                 sides = [torch.tensor([0.0, 1.0], dtype=torch.float64)] * self.dimension
                 cube = torch.cat([cube, torch.cartesian_prod(*sides).reshape(-1, self.dimension)])

@@ -328,8 +328,7 @@ class Joint:
                 "`perturbation` has no gradient in x, expected one that is differentiable: write "
                 "it with torch, without `detach` or NumPy."
             )
-        everywhere = self._some_points()
-        if not bool(torch.isfinite(everywhere).all()):
+        if not bool(torch.isfinite(self._some_points()).all()):
             raise InvalidInput(
                 "`perturbation` gives values that are NaN or infinite for some designs and "
                 "environments, expected finite points for all of them."

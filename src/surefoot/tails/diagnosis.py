@@ -46,8 +46,7 @@ def normality(values: Array) -> tuple[float, float]:
     # importing scipy.stats would add a second to the import of every algorithm.
     n = len(values)
     distance = float(_ks_distance(_unrounded(values)[None, :])[0])
-    simulated = _simulated(min(n, 500))
-    exceeding = int(np.sum(simulated >= distance * _stephens(n) * (1 - LAST_DIGITS)))
+    exceeding = int(np.sum(_simulated(min(n, 500)) >= distance * _stephens(n) * (1 - LAST_DIGITS)))
     return distance, (exceeding + 1) / (SIMULATIONS + 1)
 
 

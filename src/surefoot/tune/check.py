@@ -155,8 +155,7 @@ def check(
         values: list[float] = []
         units: Mapping[str, str] = {}
         while True:
-            measured = objective.measure({**setting.params, **under}, stop)
-            result = _read(study_file, measured, units)
+            result = _read(study_file, objective.measure({**setting.params, **under}, stop), units)
             if isinstance(result, Measurement):
                 units = result.units
                 values.append(result.number.value)

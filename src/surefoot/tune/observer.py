@@ -143,8 +143,7 @@ def _left_out(path: Path, study: str, trials: Sequence[FrozenTrial]) -> set[int]
             elif own:
                 logged.add(event.get("number"))
     ends = {one.number: one.datetime_complete for one in trials if one.datetime_complete}
-    later = {number for number, end in ends.items() if since and end.isoformat() >= since}
-    return later - logged
+    return {number for number, end in ends.items() if since and end.isoformat() >= since} - logged
 
 
 def check_log(path: Path) -> None:

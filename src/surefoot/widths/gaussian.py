@@ -159,8 +159,7 @@ class bkb(SubGaussian):  # noqa: N801
         inflation = (1.0 + self.accuracy) / (1.0 - self.accuracy)
         logarithm = math.log(max(progress.prior_variance * progress.round, 1.0))
         exponent = inflation * logarithm * progress.effective_dimension() + math.log(1 / self.delta)
-        noise = progress.weighted_noise(self.noise)
-        deviation = 2.0 * noise * math.sqrt(exponent / progress.ridge)
+        deviation = 2.0 * progress.weighted_noise(self.noise) * math.sqrt(exponent / progress.ridge)
         return deviation + projected(self.norm(progress), self.accuracy)
 
 

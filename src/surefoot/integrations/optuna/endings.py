@@ -18,8 +18,7 @@ _FAILED = "surefoot:failed"  # system attribute: the process itself has ended th
 
 def write_start(study: Study, trial: FrozenTrial) -> None:
     """Record that a trial begins, where the storage ends trials of processes that were killed."""
-    interval = getattr(study._storage, "get_heartbeat_interval", lambda: None)()
-    if interval is not None:
+    if getattr(study._storage, "get_heartbeat_interval", lambda: None)() is not None:
         study._storage.set_trial_system_attr(trial._trial_id, _WATCHED, True)
 
 

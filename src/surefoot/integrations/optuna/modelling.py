@@ -170,13 +170,12 @@ class Modelling:
         from surefoot.integrations.optuna.study_belief import StudyBelief
 
         found = tracker.belief(trials)
-        by = tracker.optimizer.method.reporting.by
         return StudyBelief(
             found.belief,
             tracker.encoding,
             found.numbers,
             found.configuration,
-            by,
+            tracker.optimizer.method.reporting.by,
             common,
             self.search.predicted,
             declared=self.search.problem.objectives,

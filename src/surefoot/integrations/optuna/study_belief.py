@@ -468,8 +468,7 @@ def _recommendations(
         return [max(model.assess(settings), key=model.preference)]
     now = Part(choosable(model.encoding, {}, ranges), given, ranges)
     if given or now.box is not model.encoding.box:
-        part = model.encoding.part(now.box, given)
-        belief = replace(belief, space=part_of(belief.space, part))
+        belief = replace(belief, space=part_of(belief.space, model.encoding.part(now.box, given)))
     best = now.values(model.configuration(recommend(belief, model.by, state).point))
     return model.assess([{**best, **given}])
 

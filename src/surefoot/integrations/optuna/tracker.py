@@ -389,8 +389,7 @@ class StudyTracker:
         at = point.detach().cpu().numpy()
         known = measured.get(at.tobytes())
         if known is None and measured:  # 3.0 and 3.0000000000000004 are one configuration
-            points = np.frombuffer(b"".join(measured)).reshape(len(measured), -1)
-            off = np.abs(points - at).max(-1)
+            off = np.abs(np.frombuffer(b"".join(measured)).reshape(len(measured), -1) - at).max(-1)
             if off.min() <= LAST_DIGITS:
                 known = [*measured.values()][int(off.argmin())]
         if known is None:

@@ -201,10 +201,9 @@ class Prediction:
         rows = self.value.rows
         if not several:
             return rows
-        unmeasured = ", ".join((*self.value.unmeasured, *self.unmeasured))
         limits = {
             "constraints hold": rows["constraints hold"],
-            "not measured yet": unmeasured,
+            "not measured yet": ", ".join((*self.value.unmeasured, *self.unmeasured)),
         }
         return {"configuration": rows["configuration"], **several, **limits}
 

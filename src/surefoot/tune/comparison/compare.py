@@ -122,11 +122,10 @@ class Comparing:
         }
         first = next(iter(self.study_file.scheme.objectives), "") if further else ""
         units = self.study_file.units.reported
-        limits = tuple(replace(one, unit=units.get(one.name, "")) for one in found.limits)
         return replace(
             found,
             unit=self._unit,
-            limits=limits,
+            limits=tuple(replace(one, unit=units.get(one.name, "")) for one in found.limits),
             objective=first,
             further=further,
             warning=self.warning,

@@ -31,8 +31,7 @@ def effect_lines(state: StudyState) -> tuple[str, ...]:
         line = drift_line(drift, minimize, study_file.units, begun)
         lines.append(f"{line}{_began_beside(drift, state.measured)}")
     if workers := model.workers(params):
-        average = float(model.predict([params])[0][0])
-        lines.append(_workers_line(workers, average, study_file.units))
+        lines.append(_workers_line(workers, float(model.predict([params])[0][0]), study_file.units))
     return tuple(lines)
 
 

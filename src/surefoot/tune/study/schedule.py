@@ -110,8 +110,7 @@ class Schedule:
         try:
             if self._is_confirming(begun):
                 end = self._end_of_stage()
-                stage = enter_stage(self.state, end)
-                return Planned(stage.next(self.state.belief), {CONFIRM: end})
+                return Planned(enter_stage(self.state, end).next(self.state.belief), {CONFIRM: end})
             return self._again(begun)
         except NotReady:
             return None

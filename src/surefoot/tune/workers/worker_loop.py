@@ -109,8 +109,7 @@ def tune(
             with stop.interruptible():
                 observer.began()
             with heartbeats(partial(trials.beat, trial)):
-                params = {**trial.params, **trial_environment(trial)}
-                result = objective.measure(params, stop)
+                result = objective.measure({**trial.params, **trial_environment(trial)}, stop)
             result = trials.in_study_units(result)
             if isinstance(result, Failure) and result.unclear and not measured:
                 raise UnclearMeasurement.of(result)
