@@ -70,25 +70,25 @@ def test_the_contract_of_a_search():
     assert pickle.loads(pickle.dumps(search)).best_params_ == search.best_params_
 
 
-class FoldsUnknownBefore(RobustSearchCV):
-    """Before scikit-learn 1.9 a search learned the number of folds after its last candidate."""
+def test_the_folds_are_those_of_the_results():
+    """Before scikit-learn 1.9 a search learned their number after its last candidate."""
+    folds = np.arange(24.0).reshape(2, 12)
+    results = {f"split{n}_test_score": fold for n, fold in enumerate(folds.T)}
+    results |= {f"split{n}_test_other": fold + 1.0 for n, fold in enumerate(folds.T)}
+    results |= {"mean_test_score": folds.mean(1), "params": [{}, {}]}
+    search = RobustSearchCV(Table(), {"x": Float(0.0, 1.0)})
+    assert (search._scores(results) == folds).all()
+    assert (search.set_params(refit="other")._scores(results) == folds + 1.0).all()
 
-    @property
-    def n_splits_(self):
-        raise AttributeError("not yet")
 
-    @n_splits_.setter
-    def n_splits_(self, _):
-        pass
-
-
-def test_scores_are_those_of_all_folds_that_the_results_have():
-    searches = [
-        kind(Table(), {"x": Float(0.0, 1.0)}, n_iter=4, cv=KFold(5), random_state=0).fit(X, Y)
-        for kind in (RobustSearchCV, FoldsUnknownBefore)
-    ]
-    (now, before) = (search.predicted_interval_ for search in searches)
-    assert now == before
+def test_the_recommended_configuration_is_the_last_unless_it_was_evaluated(monkeypatch):
+    search = RobustSearchCV(Table(), {"x": Float(0.0, 1.0)}, n_iter=5, random_state=0)
+    first, *_ = search.fit(X, Y).cv_results_["params"]
+    for best, expected in (({"x": 0.3}, {"x": 0.3}), (first, None)):
+        monkeypatch.setattr(module, "_recommended", lambda _, best=best: best)
+        found = search.fit(X, Y).cv_results_["params"]
+        assert len(found) == 5
+        assert (found[-1] == expected) if expected else (found[-1] != first)
 
 
 @pytest.mark.long

@@ -114,12 +114,18 @@ class RobustSearchCV(BaseSearchCV):
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         optimizer = robust_ucb(space.box, seed=seed)
         points: list[torch.Tensor] = []
+        tried: list[Mapping[str, Any]] = []
         failed: list[ValueError] = []
         for done in range(number):
             query = optimizer.ask()
-            if done == number - 1 and (best := _recommended(optimizer)) is not None:
+            if (
+                done == number - 1
+                and (best := _recommended(optimizer)) is not None
+                and best not in tried
+            ):
                 optimizer.forget(query, failed=False)
                 query = optimizer.expect(best)
+            tried.append(query.params)
             try:
                 results = evaluate_candidates([query.params])
             except ValueError as error:  # what scikit-learn raises if every fold has failed

@@ -214,7 +214,8 @@ class StudyBelief:
 
         In a conditional search space, trials of the same parameters form a branch, of which there
         is a model with all of them. The configuration is that of the branch with the best end of
-        the credible interval in the bad direction, and has all its parameters.
+        the credible interval in the bad direction, and has all its parameters. Where nothing
+        explains which trials are of which branch, it is one that was measured.
 
         Args:
             given: Values by name of parameters that are not to be chosen, such as the load under
