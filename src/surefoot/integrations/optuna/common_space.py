@@ -295,11 +295,8 @@ def _explained(
     there are two trials for each range as a rule. Of any other one the last range holds, and unless
     none was asked for since that came it is unclear where.
     """
-    space, several, unclear = (
-        _space(asked, before, often),
-        dict[str, list[BaseDistribution]](),
-        set(),
-    )
+    space = _space(asked, before, often)
+    several, unclear = dict[str, list[BaseDistribution]](), set()
     kinds = _kinds(asked)
     for name, widest in distributions(space).items() if len(kinds) > 1 else ():
         of_name = [one.distributions[name] for one in asked if name in one.distributions]

@@ -146,12 +146,11 @@ class Modelling:
             return found
         branches = branches_of(trials, {*found.trials})
         known = {*map(shared_name, space.parameters)}
-        several = len(branches) > 1
-        if (several or space.conditions) and all(
+        if (len(branches) > 1 or space.conditions) and all(
             one.common.ranges.keys() <= known for one in branches
         ):
             return replace(found, constant=constants_of(branches))
-        if not several and distributions(branches[0].common.space) == distributions(space):
+        if len(branches) == 1 and distributions(branches[0].common.space) == distributions(space):
             return replace(found, constant=branches[0].constant)
         return replace(found, branches=lambda: self._branch_models(study, branches, objective))
 

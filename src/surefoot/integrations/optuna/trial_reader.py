@@ -144,6 +144,7 @@ class TrialReader:
     ) -> None:
         self._encoding, self._optimizer, self._signs = encoding, optimizer, signs
         self._environment, self._log, self._penalty = environment, log, penalty
+        self._distributions = configuration_distributions(encoding.space)
         self._has_warned = False  # of environments that are ignored
         self._left_out: list[str] = []  # what is to be said of trials out of range
         self._curves: dict[int, Curve] = {}  # of the trials with values, by their numbers
@@ -166,7 +167,7 @@ class TrialReader:
         One that ended before it asked for all parameters is of the values that had been chosen for
         the others.
         """
-        chosen, _ = read_reservation(trial, configuration_distributions(self._encoding.space))
+        chosen, _ = read_reservation(trial, self._distributions)
         params = self._encoding.completed(trial.params, chosen) if trial.params else {}
         point, z = self._encoding.encode(params), self.environment_of(trial)
         if point is None:

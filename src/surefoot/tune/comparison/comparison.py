@@ -128,18 +128,19 @@ class Comparison:
             return ""
         return f"Failed runs: {a} {self.failures_a}, {b} {self.failures_b}."
 
-    def limits_of(self, letter: Letter | None, keeps: bool | None) -> list[str]:
-        """Names of the limits that one keeps or breaks in most of its runs, or may do either."""
-        return [one.name for one in self.limits if letter and one.sides[letter].keeps is keeps]
+    def limits_of(self, letter: Letter | None, keeps: bool | None) -> str:
+        """The limits that one keeps or breaks in most runs, or may do either; empty for none."""
+        names = [one.name for one in self.limits if letter and one.sides[letter].keeps is keeps]
+        return f"the limit{'s' * (len(names) > 1)} of {', '.join(names)}" if names else ""
 
     def doubt(self, letter: Letter | None, name: str = "it") -> str:
         """What the limits say against one, with a name for it; empty for nothing."""
         s = "s" * (name == "it")
         if broken := self.limits_of(letter, False):
-            return f"{name} break{s} {_limits_text(broken)}"
+            return f"{name} break{s} {broken}"
         led = any(one.ahead == letter for one in self.each.values())
-        unknown = self.limits_of(letter, None) if led else []
-        return f"it is undecided whether {name} keep{s} {_limits_text(unknown)}" if unknown else ""
+        unknown = self.limits_of(letter, None) if led else ""
+        return f"it is undecided whether {name} keep{s} {unknown}" if unknown else ""
 
     @property
     def better(self) -> Letter | None:
@@ -253,10 +254,6 @@ def of_further(pairs: Sequence[Mapping[str, Run]], name: str) -> list[dict[str, 
 def better_text(limits: Collection[object]) -> str:
     """The verb of what values alone say, with limits and without."""
     return "has better values" if limits else "is better"
-
-
-def _limits_text(names: Sequence[str]) -> str:
-    return f"the limit{'s' * (len(names) > 1)} of {', '.join(names)}"
 
 
 def comparison_of(

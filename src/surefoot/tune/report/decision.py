@@ -175,7 +175,7 @@ def _advice(
     number = max(open_, default=0)
     more = f"about {number} more pair{'s' * (number != 1)}" if all(open_) else "more pairs"
     doubt, broken = result.doubt("B"), result.limits_of("B", False)
-    of_defaults = [] if doubt else result.limits_of("A", False)
+    of_defaults = "" if doubt else result.limits_of("A", False)
     against = doubt or (result.doubt("A", "the defaults") if of_defaults else "")
     beside = f", {'and' if doubt else 'but'} {against}" if against else ""
     if functional := state.study_file.functional:
