@@ -183,8 +183,7 @@ class ConstraintBelief:
         equal to the limit may have been so by chance, if others are within it.
         """
         margins, units, limit = self.margin.observations.rewards, self.margin.transform, self._limit
-        equal = int((margins == 0.0).sum())
-        if equal < (_REPEATED if bool((margins > 0.0).any()) else 1):
+        if int((margins == 0.0).sum()) < (_REPEATED if bool((margins > 0.0).any()) else 1):
             return limit
         below = margins[margins < 0.0]
         if not len(below):

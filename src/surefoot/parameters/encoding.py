@@ -113,22 +113,6 @@ class Encoding:
             active[name] = params[own]
         return point
 
-    def completed(self, params: Mapping[str, Any], chosen: Mapping[str, Any]) -> dict[str, Any]:
-        """A configuration with the active parameters that it lacks.
-
-        Args:
-            params: Values by name of those that it has.
-            chosen: Values by name of others, as far as they are known; a fixed one within the range
-                stands for one that is not.
-        """
-        found = dict(params)
-        for name, parameter in self.parameters.items():
-            if (own := shared_name(name)) not in found and self.space.is_active(name, found):
-                known = own in chosen and parameter.encode(chosen[own]) is not None
-                middle = torch.full((len(parameter.columns),), 0.5, dtype=torch.float64)
-                found[own] = chosen[own] if known else parameter.decode(middle)
-        return found
-
     def decode(self, point: Tensor) -> dict[str, Any]:
         """Configuration nearest to a point (d,), of the parameters that are active in it."""
         return self._decoded(point, lambda parameter, encoded: parameter.decode(encoded))

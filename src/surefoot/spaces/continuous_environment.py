@@ -77,8 +77,7 @@ class ContinuousEnvironment:
             object.__setattr__(self, name, bounds[side])
         object.__setattr__(self, "ends", tuple(ends))
         room = ROUNDING * (self.upper - self.lower)
-        outside = (drawn < self.lower - room) | (drawn > self.upper + room)
-        if bool(outside.any()):
+        if bool(((drawn < self.lower - room) | (drawn > self.upper + room)).any()):
             raise InvalidInput(
                 f"the environment gives values from {drawn.amin(0).tolist()} to "
                 f"{drawn.amax(0).tolist()}, expected from {self.lower.tolist()} to "

@@ -12,8 +12,8 @@ from optuna.distributions import FloatDistribution, IntDistribution
 from optuna.samplers import RandomSampler
 from optuna.trial import FixedTrial, create_trial
 
-from surefoot.integrations.optuna import SurefootSampler
-from surefoot.parameters import Choice, Float, Int, Space
+from surefoot.integrations.optuna import SurefootSampler, annotated, belief
+from surefoot.types import InvalidInput
 
 SPACE = {
     "rate": FloatDistribution(1e-5, 1.0, log=True),
@@ -65,11 +65,40 @@ def test_the_search_leaves_where_trials_end_early(end, declared):
 
 
 @pytest.mark.daily(2)
-@pytest.mark.parametrize("end", ["2.0", "inf", "raise", "prune"])
-def test_trials_of_other_samplers_that_end_early_are_not_recommended(end):
-    study = study_of(RandomSampler(seed=3), end, 40)
-    best = SurefootSampler().belief(study).recommend()
-    assert best.params["rate"] <= FAR
+def test_what_was_not_chosen_for_a_trial_is_not_made_up():
+    """Trials of other samplers, and those before the objective asked for more, are left out."""
+    study = study_of(RandomSampler(seed=3), "raise", 40)
+    found = SurefootSampler().belief(study)
+    assert [*found.trials] == [one.number for one in study.trials if len(one.params) == 3]
+    study = optuna.create_study(sampler=SurefootSampler(seed=0))
+    study.optimize(lambda trial: square(trial, 0.1), 12)
+    study.optimize(lambda trial: square(trial, trial.suggest_float("w", 0.0, 1.0)), 16)
+    best = study.sampler.belief(study).recommend()
+    assert square(FixedTrial(best.params), best.params["w"]) < 1e-3
+
+
+def square(trial, w: float) -> float:
+    return (trial.suggest_float("x", 0.0, 1.0) - 0.3) ** 2 + (w - 0.1) ** 2
+
+
+@pytest.mark.daily(2)
+@pytest.mark.parametrize("declared", [False, True])
+def test_all_looks_are_at_the_values_that_were_chosen(declared):
+    sampler = SurefootSampler(seed=1, search_space=SPACE if declared else None)
+    study = study_of(sampler, "2.0", 20)
+    assert any(len(trial.params) == 1 for trial in study.trials[4:])
+    best = belief(study).recommend()
+    assert {*best.params} == {*SPACE}
+    assert len(annotated(study).trials) == 20
+
+
+@pytest.mark.parametrize("objective", ["threshold", "meeting"])
+def test_a_value_that_a_branch_does_not_have_is_refused(objective):
+    study = optuna.create_study(sampler=RandomSampler(seed=1))
+    study.optimize(globals()[objective], 30)
+    found = SurefootSampler().belief(study)
+    with pytest.raises(InvalidInput, match="'nope'"):
+        found.recommend({"nope": 1})
 
 
 @pytest.mark.daily(2)
@@ -122,26 +151,3 @@ def test_what_nothing_explains_is_recommended_where_it_can_be_asked_for(
     asked = FixedTrial(best.params)
     objective(asked)
     assert asked.params == best.params
-
-
-def test_a_configuration_is_completed_by_what_was_chosen_or_a_fixed_value():
-    space = Space(
-        {
-            "mode": Choice(["a", "b"]),
-            "low": Float(0.0, 4.0, when="mode == 'a'"),
-            "high": Int(1, 9, when="mode == 'b'"),
-            "rest": Float(1.0, 100.0, log=True),
-        }
-    )
-    completed = space.encoding.completed
-    begun = {"mode": "a"}
-    assert completed(begun, {"low": 3.0, "high": 2, "rest": 5.0}) == begun | {
-        "low": 3.0,
-        "rest": 5.0,
-    }
-    found = completed({"mode": "b", "rest": 2.0}, {"high": 50})  # of another range
-    assert {**found, "high": 0} == {"mode": "b", "rest": 2.0, "high": 0}
-    assert 1 <= found["high"] <= 9
-    assert completed({"rest": 2.0}, {}).keys() == {"rest", "mode", "low"}
-    whole = {"mode": "b", "high": 3, "rest": 1.0}
-    assert completed(whole, {"low": 1.0}) == whole

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from operator import is_
 from typing import Any, NamedTuple, Self, TypeAlias
 
@@ -19,6 +18,7 @@ from optuna.distributions import (
 from optuna.trial import FrozenTrial, TrialState
 
 from surefoot._internal.numbers import ROUNDING
+from surefoot.integrations.optuna.reservation import read_reservation
 from surefoot.integrations.optuna.search_space import distributions, space_of
 from surefoot.parameters import Space
 from surefoot.parameters.parameter import apart, shared_name
@@ -249,9 +249,9 @@ def _found(asked: Sequence[FrozenTrial], before: Space) -> CommonSpace:
 
     Where something is unexplained, the objective function may have been changed. The space is that
     of the trials since, if these explain all of it and are no fewer than the trials before that
-    have no value of it. It was not changed where a number explains as much. What two thirds of the
-    trials have is otherwise asked for in all: the others, which may have ended before, are of the
-    values that were chosen.
+    have no value of it. It was not changed where a number explains as much. What most trials have
+    is otherwise asked for in all: the others may have ended before. It is unclear where, unless it
+    was chosen for all of them.
     """
     found = _explained(asked, before)
     if left := found.unclear.union(n for n in found.missing if not _follows_a_number(n, asked)):
@@ -267,9 +267,19 @@ def _found(asked: Sequence[FrozenTrial], before: Space) -> CommonSpace:
             several = {shared_name(name) for name in now.space.parameters} - {*now.space.parameters}
             if not (now.missing or now.unclear) and found.unclear <= several:
                 return now
-    having = Counter(name for trial in asked for name in found.missing & trial.params.keys())
-    often = {name for name, number in having.items() if 3 * number >= 2 * len(asked)}
-    return _explained(asked, before, often) if often else found
+    often = frozenset(n for n in found.missing if _is_usual([n in one.params for one in asked]))
+    if not often:
+        return found
+    found = _explained(asked, before, often)
+    whole = all(often <= one.keys() for one in chosen_for(asked, found.space))
+    return found if whole else replace(found, unclear=found.unclear | often)
+
+
+def _is_usual(has: Sequence[bool]) -> bool:
+    """Whether half of the trials have something, and two thirds of four or more had once."""
+    return 2 * sum(has) >= len(has) and any(
+        3 * count >= 2 * number for number, count in enumerate(accumulate(has), 1) if number > 3
+    )
 
 
 def _follows_a_number(name: str, asked: Sequence[FrozenTrial]) -> bool:
@@ -352,6 +362,12 @@ def configuration_distributions(space: Space) -> dict[str, BaseDistribution]:
         own = shared_name(name)
         found[own] = _union(found.get(own, one), one) or one
     return found
+
+
+def chosen_for(trials: Sequence[FrozenTrial], space: Space) -> list[dict[str, Any]]:
+    """Configurations of trials, with what was chosen for them and they have not asked for."""
+    known = configuration_distributions(space)
+    return [one.params and read_reservation(one, known)[0] | one.params for one in trials]
 
 
 def _space(

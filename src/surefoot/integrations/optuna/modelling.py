@@ -146,12 +146,16 @@ class Modelling:
             return found
         branches = branches_of(trials, {*found.trials})
         known = {*map(shared_name, space.parameters)}
-        if (len(branches) > 1 or space.conditions) and all(
-            one.common.ranges.keys() <= known for one in branches
-        ):
+        covered = all(one.common.ranges.keys() <= known for one in branches)
+        if space.conditions and covered:
             return replace(found, constant=constants_of(branches))
-        if len(branches) == 1 and distributions(branches[0].common.space) == distributions(space):
-            return replace(found, constant=branches[0].constant)
+        whole = max(branches, key=lambda one: len(one.trials[0].params))
+        if (
+            covered
+            if len(branches) > 1
+            else distributions(whole.common.space) == distributions(space)
+        ):
+            return replace(found, constant=whole.constant)
         return replace(found, branches=lambda: self._branch_models(study, branches, objective))
 
     @property

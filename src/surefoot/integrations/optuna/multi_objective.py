@@ -18,6 +18,7 @@ from surefoot._internal.pareto import non_dominated
 from surefoot._internal.process_settings import with_own_settings
 from surefoot._internal.user_warnings import warn
 from surefoot.beliefs.belief import rows
+from surefoot.integrations.optuna.common_space import chosen_for
 from surefoot.integrations.optuna.endings import trials_of
 from surefoot.integrations.optuna.fitted_values import as_array
 from surefoot.integrations.optuna.front import Front, ParetoPoint
@@ -152,7 +153,7 @@ class MultiObjectiveBelief:
         for k, one in enumerate(self.objectives.values()):
             for part, numbers in one.parts:
                 at = [i for i, trial in enumerate(trials) if trial.number in numbers]
-                settings = [trials[i].params for i in at]
+                settings = chosen_for([trials[i] for i in at], part.encoding.space)
                 if not settings:
                     continue
                 own, others = np.random.SeedSequence([seed, k, at[0]]).generate_state(2).tolist()
@@ -215,7 +216,9 @@ def belief(study: Study, sampler: SurefootSampler | None = None) -> MultiObjecti
             f"no trial of study {study.study_name!r} has a finite value of every objective."
         )
     first = objectives[names[0]]
-    allowed = first.belief.space.design.allows(first.points([trial.params for trial in complete]))
+    allowed = first.belief.space.design.allows(
+        first.points(chosen_for(complete, first.encoding.space))
+    )
     if not bool(allowed.any()):
         raise NotReady(
             f"no trial of study {study.study_name!r} satisfies the rules of the `sampler`: run "

@@ -461,8 +461,10 @@ def _recommendations(
     state, belief = PolicyState(torch.Generator().manual_seed(0)), model.belief
     ranges = model.common.ranges
     if model.common.unclear or not alone:  # of others it is unknown whether they can be asked for
-        measured = [*map(model.configuration, belief.outcome.observations.sites)]
+        designs = belief.outcome.observations.sites[:, : model.encoding.unrestricted.dimension]
+        measured = [*map(model.configuration, designs)]
         if not alone:
+            model.encoding.part(model.encoding.box, given)  # refuses what it has not
             measured = [{n: nearest_in(ranges[n], v) for n, v in one.items()} for one in measured]
         fitting = [one for one in measured if given.items() <= one.items()]
         settings = fitting or [{**one, **given} for one in measured]

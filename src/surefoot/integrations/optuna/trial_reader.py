@@ -167,8 +167,7 @@ class TrialReader:
         One that ended before it asked for all parameters is of the values that had been chosen for
         the others.
         """
-        chosen, _ = read_reservation(trial, self._distributions)
-        params = self._encoding.completed(trial.params, chosen) if trial.params else {}
+        params = trial.params and read_reservation(trial, self._distributions)[0] | trial.params
         point, z = self._encoding.encode(params), self.environment_of(trial)
         if point is None:
             self._leave_out(trial)

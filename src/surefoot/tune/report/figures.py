@@ -142,8 +142,7 @@ def limited(report: Report, name: str) -> go.Figure:
 
 def _limited_axis(report: Report, name: str) -> AxisRange:
     """The vertical axis of all figures of a limited quantity."""
-    values = [value for _, value in report.readings(name)]
-    return AxisRange.of(values, [report.bounds[name].center])
+    return AxisRange.of([value for _, value in report.readings(name)], [report.bounds[name].center])
 
 
 def paired(report: Report, row: DecisionRow) -> go.Figure:
