@@ -161,31 +161,32 @@ def test_a_configuration_that_breaks_a_limit_is_not_better(write_study, a, b, be
     assert ("it breaks the limit" in verdict) is (better is None)
 
 
+class Around(Limited):
+    """B is beyond its limit in the first two of so many runs of both."""
+
+    def __init__(self, period: int) -> None:
+        super().__init__({}, {})
+        self.period = period
+
+    def measure(self, params, stop, *most):
+        beyond = params["size"] == 4096 and len(self.asked) % self.period < 2
+        self.limited = {512: {"p99": 1.0}, 4096: {"p99": 30.0 if beyond else 10.0}}
+        return super().measure(params, stop)
+
+
 def test_a_comparison_goes_on_until_it_is_known_whether_the_better_one_keeps_its_limits(
     write_study,
 ):
-    class Around(Limited):
-        def measure(self, params, stop, *most):
-            beyond = params["size"] == 4096 and len(self.asked) % 10 < 2
-            self.limited = {512: {"p99": 1.0}, 4096: {"p99": 30.0 if beyond else 10.0}}
-            return super().measure(params, stop)
-
     path = write_study(("[parameters]", "[constraints]\np99 = { max = 20 }\n\n[parameters]"))
-    result = run(path, Around({}, {}), pairs=80)
+    result = run(path, Around(10), pairs=80)
     limit = result.limits[0].sides["B"]
     assert (result.better, limit.keeps) == ("B", True)
     assert 12 < result.pairs < 80
 
 
 def test_none_is_better_while_it_is_open_whether_it_keeps_a_limit(write_study):
-    class Around(Limited):
-        def measure(self, params, stop, *most):
-            beyond = params["size"] == 4096 and len(self.asked) % 4 < 2
-            self.limited = {512: {"p99": 1.0}, 4096: {"p99": 30.0 if beyond else 10.0}}
-            return super().measure(params, stop)
-
     path = write_study(("[parameters]", "[constraints]\np99 = { max = 20 }\n\n[parameters]"))
-    result = run(path, Around({}, {}), pairs=20)
+    result = run(path, Around(4), pairs=20)
     assert (result.better, result.ahead, result.pairs) == (None, "B", 20)
     said = "B has better values (95 % confidence), but it is undecided whether it keeps the limit"
     assert result.lines()[0].startswith(f"{said} of p99: B was better in 20 of 20 pairs")

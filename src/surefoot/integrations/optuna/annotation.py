@@ -14,7 +14,7 @@ from optuna.trial import FrozenTrial
 
 from surefoot._internal.user_warnings import warn
 from surefoot.integrations.optuna.attributes import ENVIRONMENT
-from surefoot.integrations.optuna.common_space import chosen_for
+from surefoot.integrations.optuna.common_space import chosen_for, configuration_distributions
 from surefoot.integrations.optuna.environment import StudyEnvironment
 from surefoot.integrations.optuna.multi_objective import belief, sampler_of
 from surefoot.integrations.optuna.sampler import SurefootSampler
@@ -114,7 +114,7 @@ def _rows(
     if environment is not None:
         usual = environment.unrecorded
         under = [trial.user_attrs.get(ENVIRONMENT, usual) for trial in trials]
-    ends = part.predict(chosen_for(trials, part.encoding.space), under)
+    ends = part.predict(chosen_for(trials, configuration_distributions(part.encoding.space)), under)
     weights = dict(zip(part.trials, part.weights.tolist(), strict=True))
     columns = [*(end.tolist() for end in ends), [weights[trial.number] for trial in trials]]
     names = PREDICTED, LOWER, UPPER, WEIGHT

@@ -271,7 +271,8 @@ def _found(asked: Sequence[FrozenTrial], before: Space) -> CommonSpace:
     if not often:
         return found
     found = _explained(asked, before, often)
-    whole = all(often <= one.keys() for one in chosen_for(asked, found.space))
+    known = configuration_distributions(found.space)
+    whole = all(often <= one.keys() for one in chosen_for(asked, known))
     return found if whole else replace(found, unclear=found.unclear | often)
 
 
@@ -364,9 +365,8 @@ def configuration_distributions(space: Space) -> dict[str, BaseDistribution]:
     return found
 
 
-def chosen_for(trials: Sequence[FrozenTrial], space: Space) -> list[dict[str, Any]]:
+def chosen_for(trials: Sequence[FrozenTrial], known: Ranges) -> list[dict[str, Any]]:
     """Configurations of trials, with what was chosen for them and they have not asked for."""
-    known = configuration_distributions(space)
     return [one.params and read_reservation(one, known)[0] | one.params for one in trials]
 
 

@@ -18,7 +18,7 @@ from surefoot._internal.pareto import non_dominated
 from surefoot._internal.process_settings import with_own_settings
 from surefoot._internal.user_warnings import warn
 from surefoot.beliefs.belief import rows
-from surefoot.integrations.optuna.common_space import chosen_for
+from surefoot.integrations.optuna.common_space import chosen_for, configuration_distributions
 from surefoot.integrations.optuna.endings import trials_of
 from surefoot.integrations.optuna.fitted_values import as_array
 from surefoot.integrations.optuna.front import Front, ParetoPoint
@@ -153,7 +153,9 @@ class MultiObjectiveBelief:
         for k, one in enumerate(self.objectives.values()):
             for part, numbers in one.parts:
                 at = [i for i, trial in enumerate(trials) if trial.number in numbers]
-                settings = chosen_for([trials[i] for i in at], part.encoding.space)
+                settings = chosen_for(
+                    [trials[i] for i in at], configuration_distributions(part.encoding.space)
+                )
                 if not settings:
                     continue
                 own, others = np.random.SeedSequence([seed, k, at[0]]).generate_state(2).tolist()
@@ -217,7 +219,7 @@ def belief(study: Study, sampler: SurefootSampler | None = None) -> MultiObjecti
         )
     first = objectives[names[0]]
     allowed = first.belief.space.design.allows(
-        first.points(chosen_for(complete, first.encoding.space))
+        first.points(chosen_for(complete, configuration_distributions(first.encoding.space)))
     )
     if not bool(allowed.any()):
         raise NotReady(

@@ -22,12 +22,11 @@ from surefoot.integrations.optuna.attributes import (
     TIME,
     WORKER,
 )
-from surefoot.integrations.optuna.common_space import configuration_distributions
+from surefoot.integrations.optuna.common_space import chosen_for, configuration_distributions
 from surefoot.integrations.optuna.constraints import constraints_of, warn_of_unusable
 from surefoot.integrations.optuna.endings import is_ignored_failure
 from surefoot.integrations.optuna.environment import StudyEnvironment
 from surefoot.integrations.optuna.objectives import finite_values, names_of
-from surefoot.integrations.optuna.reservation import read_reservation
 from surefoot.integrations.optuna.search_space import distributions
 from surefoot.parameters.encoding import Encoding
 from surefoot.parameters.parameter import shared_name
@@ -167,7 +166,7 @@ class TrialReader:
         One that ended before it asked for all parameters is of the values that had been chosen for
         the others.
         """
-        params = trial.params and read_reservation(trial, self._distributions)[0] | trial.params
+        (params,) = chosen_for([trial], self._distributions)
         point, z = self._encoding.encode(params), self.environment_of(trial)
         if point is None:
             self._leave_out(trial)
