@@ -367,8 +367,27 @@ def test_a_list_with_a_transformed_model_has_a_list_of_posteriors() -> None:
     posterior = ModelListGP(fitted(), warped()).posterior(x[:3])
     assert isinstance(posterior, PosteriorList)
     torch.testing.assert_close(posterior.mean[..., 1:], warped().posterior(x[:3]).mean)
-    both = RobustGP(x, torch.cat([decades()[1], measured(30)[1]], -1), hyperparameters=WARPED)
-    assert both.posterior(x[:3]).rsample(torch.Size([2])).shape == (2, 3, 2)
+
+
+def test_outcomes_with_a_fitted_transformation_are_sampled_together() -> None:
+    x, y = decades()
+    both = RobustGP(x, torch.cat([y, measured(30)[1]], -1), hyperparameters=WARPED)
+    points, posterior = x[:3] + 0.01, both.posterior(x[:3] + 0.01)
+    sampler = SobolQMCNormalSampler(torch.Size([4096]), seed=0)
+    torch.testing.assert_close(sampler(posterior).mean(0), posterior.mean, rtol=0.02, atol=0.0)
+    shares = torch.tensor([0.1, 0.5], dtype=torch.float64)
+    for output in (0, 1):
+        alone = both.subset_output([output]).posterior(points)
+        for name in ("mean", "variance"):
+            ours, own = (getattr(one, name) for one in (posterior, alone))
+            torch.testing.assert_close(ours[:, output], own[:, 0])
+        ours, own = posterior.quantile(shares), alone.quantile(shares)
+        torch.testing.assert_close(ours[..., output], own[..., 0])
+        values = own[:, 0, 0]
+        ours, own = posterior.density(values), alone.density(values)
+        torch.testing.assert_close(ours[..., output], own[..., 0])
+    fantasy = both.fantasize(points, SobolQMCNormalSampler(torch.Size([2]), seed=0))
+    assert fantasy.posterior(points).mean.shape == (2, 3, 2)
 
 
 def test_an_outcome_transform_of_the_user_comes_before_the_fitted_one() -> None:

@@ -88,20 +88,11 @@ class MultitaskNormal(MultitaskMultivariateNormal, Normal):
     """The same of several outcomes at each point."""
 
     @classmethod
-    def independent(
-        cls, normals: Sequence[MultivariateNormal], lines: Sequence[tuple[float, float]]
-    ) -> MultitaskNormal:
-        """The law of center + scale * values of independent outcomes.
-
-        Args:
-            normals: Law of the values (..., q) of each outcome.
-            lines: Center and scale of each.
-        """
-        pairs = zip(normals, lines, strict=True)
-        mean = torch.stack([center + scale * one.mean for one, (center, scale) in pairs], -1)
+    def independent(cls, normals: Sequence[MultivariateNormal]) -> MultitaskNormal:
+        """The law of independent outcomes, given that of the values (..., q) of each."""
+        mean = torch.stack([one.mean for one in normals], -1)
         covariances = [one.lazy_covariance_matrix.to_dense() for one in normals]
-        squares = mean.new_tensor([scale**2 for _, scale in lines])
-        blocks = to_linear_operator(torch.stack(covariances, -3)) * squares[:, None, None]
+        blocks = to_linear_operator(torch.stack(covariances, -3))
         return cls(mean, BlockDiagLinearOperator(blocks), interleaved=False)
 
     def __getitem__(self, idx: Any) -> MultivariateNormal:
@@ -111,3 +102,14 @@ class MultitaskNormal(MultitaskMultivariateNormal, Normal):
         if isinstance(found, MultitaskMultivariateNormal):
             return type(self)(mean, covariance, interleaved=found._interleaved)
         return Normal(mean, covariance)
+
+
+def affine(normal: MultivariateNormal, center: Tensor, scale: Tensor) -> MultivariateNormal:
+    """The law of center + scale * values, with centers and scales (m,) of independent outcomes."""
+    # A product, so that the root of the covariance is that of standardised values, scaled.
+    center, scale = center.to(normal.mean), scale.to(normal.mean)
+    covariance, mean = normal.lazy_covariance_matrix, center + scale * normal.mean
+    if not isinstance(normal, MultitaskNormal):
+        return Normal(mean, covariance * float(scale**2))
+    blocks = covariance.base_linear_op * scale.square()[:, None, None]
+    return MultitaskNormal(mean, BlockDiagLinearOperator(blocks), interleaved=False)

@@ -10,11 +10,11 @@ import numpy as np
 import torch
 from botorch.acquisition.objective import ScalarizedPosteriorTransform
 from botorch.models.transforms.outcome import OutcomeTransform
-from botorch.posteriors import GPyTorchPosterior, Posterior, PosteriorList, TransformedPosterior
+from botorch.posteriors import GPyTorchPosterior, Posterior, TransformedPosterior
 from gpytorch.distributions import MultivariateNormal
 from torch import Tensor
 
-from surefoot.integrations.botorch.laws import MultitaskNormal, Normal
+from surefoot.integrations.botorch.laws import affine
 from surefoot.regression.transforms import Affine, Chain
 from surefoot.types import InvalidInput
 
@@ -29,18 +29,17 @@ class ChainPosterior(TransformedPosterior):
 
     Args:
         posterior: Posterior of the transformed values.
-        chain: The transformation.
+        transform: Transformation of each outcome; of several, increasing.
     """
 
-    def __init__(self, posterior: GPyTorchPosterior, chain: Chain) -> None:
-        def mean(mean: Tensor, variance: Tensor) -> Tensor:
-            return _moments(chain, mean, variance)[0]
-
-        def variance(mean: Tensor, variance: Tensor) -> Tensor:
-            return _moments(chain, mean, variance)[1]
-
-        super().__init__(posterior, chain.inverse, mean, variance)
-        self._chain = chain
+    def __init__(self, posterior: GPyTorchPosterior, transform: ChainTransform) -> None:
+        super().__init__(
+            posterior,
+            transform.inverse,
+            lambda *moments: transform.moments(*moments)[0],
+            lambda *moments: transform.moments(*moments)[1],
+        )
+        self._transform = transform
 
     @property
     def distribution(self) -> MultivariateNormal:
@@ -52,18 +51,24 @@ class ChainPosterior(TransformedPosterior):
 
     def quantile(self, value: Tensor) -> Tensor:
         """Quantiles at probabilities in (0, 1), as those of `posterior`."""
-        level = value if self._chain.is_increasing else 1.0 - value
-        return self._chain.inverse(self._posterior.quantile(level))
+        level = value if self._transform.chains[0].is_increasing else 1.0 - value
+        return self._transform.inverse(self._posterior.quantile(level))
 
     def density(self, value: Tensor) -> Tensor:
         """Density of each output at values, as that of `posterior`."""
-        density = self._posterior.density(self._chain(value))
-        slope = self._chain.log_slope(value).exp()
-        return slope.reshape(*value.shape, *[1] * (density.ndim - value.ndim)) * density
+        columns = []
+        for output, chain in enumerate(self._transform.chains):
+            density = self._posterior.density(chain(value))[..., output]
+            slope = chain.log_slope(value).exp()
+            columns.append(
+                slope.reshape(*value.shape, *[1] * (density.ndim - value.ndim)) * density
+            )
+        return torch.stack(columns, -1)
 
     def scaled(self, weight: float, offset: float) -> ChainPosterior:
-        """Posterior of offset + weight * values, for a weight other than 0."""
-        return type(self)(self._posterior, Chain((Affine(offset, weight), *self._chain.parts)))
+        """Posterior of offset + weight * values of one outcome, for a weight other than 0."""
+        chain = Chain((Affine(offset, weight), *self._transform.chains[0].parts))
+        return type(self)(self._posterior, ChainTransform([chain]))
 
 
 class ChainTransform(OutcomeTransform):
@@ -82,17 +87,17 @@ class ChainTransform(OutcomeTransform):
 
     def __init__(self, chains: Sequence[Chain]) -> None:
         super().__init__()
-        self._chains = tuple(chains)
+        self.chains = tuple(chains)
 
     @property
     def _is_linear(self) -> bool:
-        return all(chain.is_affine for chain in self._chains)
+        return all(chain.is_affine for chain in self.chains)
 
     def forward(
         self, Y: Tensor, Yvar: Tensor | None = None, X: Tensor | None = None
     ) -> tuple[Tensor, Tensor | None]:
         """Transformed outcomes (..., m), and their noise variances to first order."""
-        columns = list(zip(self._chains, self._columns(Y), strict=True))
+        columns = list(zip(self.chains, self._columns(Y), strict=True))
         values = self._joined(Y, [chain(column) for chain, column in columns])
         if Yvar is None:
             return values, None
@@ -106,7 +111,7 @@ class ChainTransform(OutcomeTransform):
         self, Y: Tensor, Yvar: Tensor | None = None, X: Tensor | None = None
     ) -> tuple[Tensor, Tensor | None]:
         """Outcomes (..., m) that become these, and their noise variances to first order."""
-        columns = list(zip(self._chains, self._columns(Y), strict=True))
+        columns = list(zip(self.chains, self._columns(Y), strict=True))
         inverses = [(chain, chain.inverse(column)) for chain, column in columns]
         values = self._joined(Y, [value for _, value in inverses])
         if Yvar is None:
@@ -119,38 +124,39 @@ class ChainTransform(OutcomeTransform):
 
     def subset_output(self, idcs: list[int]) -> ChainTransform:
         """The transform of some of the outcomes."""
-        return ChainTransform([self._chains[index] for index in idcs])
+        return ChainTransform([self.chains[index] for index in idcs])
 
     def untransform_posterior(self, posterior: Posterior, X: Tensor | None = None) -> Posterior:
         """The posterior of outcomes whose transformed values have this one.
 
         Args:
-            posterior: A Gaussian posterior of one outcome, or a `PosteriorList` of them.
+            posterior: A Gaussian posterior of outcomes that are independent of each other.
             X: Not used.
 
         Returns:
-            A Gaussian posterior where all transformations are affine; else a `ChainPosterior`, or
-            a `PosteriorList` of several.
+            A Gaussian posterior where all transformations are affine, else a `ChainPosterior`.
         """
-        parts = getattr(posterior, "posteriors", [posterior])
-        if len(parts) != len(self._chains):
-            raise InvalidInput(
-                f"`posterior` has {len(parts)} parts, expected one for each of "
-                f"{len(self._chains)} outcomes: pass a `PosteriorList`."
-            )
         if not self._is_linear:
-            pairs = zip(parts, self._chains, strict=True)
-            whole = [ChainPosterior(part, chain) for part, chain in pairs]
-            return whole[0] if len(whole) == 1 else PosteriorList(*whole)
-        lines = [_line_of(chain) for chain in self._chains]
-        normals = [part.distribution for part in parts]
-        if len(normals) == 1:
-            return GPyTorchPosterior(_affine(normals[0], *lines[0]))
-        return GPyTorchPosterior(MultitaskNormal.independent(normals, lines))
+            return ChainPosterior(posterior, self)
+        lines = [
+            chain.inverse(torch.tensor([0.0, 1.0], dtype=torch.float64)) for chain in self.chains
+        ]
+        center, end = torch.stack(lines, -1)
+        return GPyTorchPosterior(affine(posterior.distribution, center, end - center))
+
+    def inverse(self, values: Tensor) -> Tensor:
+        """Outcomes (..., m) that become these values."""
+        return self.untransform(values)[0]
+
+    def moments(self, mean: Tensor, variance: Tensor) -> tuple[Tensor, Tensor]:
+        """Means and variances (..., m) of outcomes whose transformed values are normal."""
+        parts = zip(self.chains, self._columns(mean), self._columns(variance), strict=True)
+        means, variances = zip(*(_moments(*part) for part in parts), strict=True)
+        return self._joined(mean, means), self._joined(mean, variances)
 
     def _columns(self, values: Tensor) -> Sequence[Tensor]:
         # A list of models passes outcomes of one model without their last dimension.
-        return (values,) if len(self._chains) == 1 else values.unbind(-1)
+        return (values,) if len(self.chains) == 1 else values.unbind(-1)
 
     def _joined(self, values: Tensor, columns: Sequence[Tensor]) -> Tensor:
         return columns[0] if len(columns) == 1 else torch.stack(list(columns), -1)
@@ -184,18 +190,6 @@ def transformed(posterior: Posterior, transform: Callable[..., Posterior], X: Te
             "`objective` to an acquisition function of samples instead, or make the model with "
             "`hyperparameters=HyperparameterFit(warped=False)`."
         ) from error
-
-
-def _line_of(chain: Chain) -> tuple[float, float]:
-    """Centre and scale of the values whose affinely transformed ones are standardised."""
-    center, end = chain.inverse(torch.tensor([0.0, 1.0], dtype=torch.float64)).tolist()
-    return center, end - center
-
-
-def _affine(normal: MultivariateNormal, center: float, scale: float) -> Normal:
-    """The law of center + scale * values."""
-    # A product, so that the root of the covariance is that of standardised values, scaled.
-    return Normal(center + scale * normal.mean, normal.lazy_covariance_matrix * scale**2)
 
 
 def _moments(chain: Chain, mean: Tensor, variance: Tensor) -> tuple[Tensor, Tensor]:

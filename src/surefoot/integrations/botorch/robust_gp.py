@@ -12,7 +12,7 @@ import torch
 from botorch.models.model import FantasizeMixin, Model
 from botorch.models.transforms.input import InputTransform
 from botorch.models.transforms.outcome import ChainedOutcomeTransform, OutcomeTransform
-from botorch.posteriors import GPyTorchPosterior, Posterior, PosteriorList
+from botorch.posteriors import GPyTorchPosterior, Posterior
 from gpytorch.constraints import Positive
 from gpytorch.likelihoods import GaussianLikelihood
 from gpytorch.models.gp import GP
@@ -26,7 +26,13 @@ from surefoot.algorithms import robust
 from surefoot.beliefs import Belief, Credible, Moments, Reported
 from surefoot.hyperparameters import HyperparameterFit
 from surefoot.hyperparameters.fitted import Fitted
-from surefoot.integrations.botorch.laws import Conditioned, Law, Normal, law_of
+from surefoot.integrations.botorch.laws import (
+    Conditioned,
+    Law,
+    MultitaskNormal,
+    Normal,
+    law_of,
+)
 from surefoot.integrations.botorch.outcome_transform import ChainTransform, before, transformed
 from surefoot.integrations.botorch.state import fits_from, state_of
 from surefoot.integrations.botorch.training_data import (
@@ -302,14 +308,12 @@ class RobustGP(Model, GP, FantasizeMixin):
             # Beside what was measured, rounding may leave a negative variance.
             lacking = (jitter - own - covariance.diagonal(dim1=-2, dim2=-1)).clamp_min(0.0)
             covariance = covariance + torch.diag_embed(own + lacking)
-            parts.append(
-                GPyTorchPosterior(Normal(mean.to(X), to_linear_operator(covariance.to(X))))
-            )
-        whole: Any = parts[0] if len(parts) == 1 else PosteriorList(*parts)
+            parts.append(Normal(mean.to(X), to_linear_operator(covariance.to(X))))
+        law = parts[0] if len(parts) == 1 else MultitaskNormal.independent(parts)
         transform = self.outcome_transform
         if output_indices is not None:
             transform = transform.subset_output(list(chosen))
-        whole = transform.untransform_posterior(whole, X=X)
+        whole = transform.untransform_posterior(GPyTorchPosterior(law), X=X)
         return whole if posterior_transform is None else transformed(whole, posterior_transform, X)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
