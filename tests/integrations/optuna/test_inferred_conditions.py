@@ -215,3 +215,20 @@ def test_an_optimum_on_an_undeclared_branch_is_found():
     assert {*best} == {"kind", "x_b", "constant"}
     assert abs(best["x_b"] - 0.8) < 0.1
     assert np.median(values[-8:]) < 0.01
+
+
+def test_a_prediction_says_which_values_it_does_not_depend_on() -> None:
+    def objective(trial: Trial) -> float:
+        x = trial.suggest_float("x", 0, 1)
+        return x + trial.suggest_float("y", 0, 1) ** 2 if x < 0.3 else 0.2 + x
+
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    study.optimize(objective, n_trials=24)
+    belief = SurefootSampler(seed=0).belief(study)
+    ends = {"x": 0.2, "y": 0.1}, {"x": 0.2, "y": 0.9}
+    with pytest.warns(UserWarning, match="do not depend on y, which not all trials have: ask"):
+        assert belief.difference(*ends) == (0.0, 0.0, 0.0)
+    own = next(one for one, _ in belief.parts if "y" in one.encoding.parameters)
+    with warnings.catch_warnings(action="error"):
+        assert own.difference(*ends)[0] < -0.3
+        belief.predict([{"x": 0.2}])

@@ -35,6 +35,7 @@ from surefoot.integrations.optuna.predictions import (
     unmeasured_text,
 )
 from surefoot.optimizer.arguments import part_of
+from surefoot.parameters.parameter import shared_name
 from surefoot.regression.regression import OUTLIER_WEIGHT
 from surefoot.types import InvalidInput, Objective, Outcome
 
@@ -439,7 +440,14 @@ class StudyBelief:
         Raises:
             InvalidInput: If a configuration is not in the search space.
         """
-        return encoded(self.encoding, settings).to(self.belief.space.design.lower.device)
+        found = encoded(self.encoding, settings)
+        known = {*map(shared_name, self.encoding.parameters), *self.constant}
+        if unknown := {name for one in settings for name in one} - known:
+            warn(
+                f"predictions do not depend on {', '.join(sorted(map(str, unknown)))}, which not "
+                "all trials have: ask a belief of `parts`, each of trials with the same parameters."
+            )
+        return found.to(self.belief.space.design.lower.device)
 
 
 def _standing(one: StudyRecommendation) -> float:
