@@ -131,7 +131,7 @@ def test_failed_fits_are_avoided_and_conditions_hold():
     for params in search.cv_results_["params"]:
         assert ("x" in params) == (params["kind"] == "a")
     always = RobustSearchCV(
-        Table(), {"fail": Choice([True, 1])}, n_iter=2, cv=KFold(5), random_state=0
+        Table(), {"fail": Choice([True, 2])}, n_iter=2, cv=KFold(5), random_state=0
     )
     with pytest.raises(ValueError, match="All the 5 fits failed"):
         always.fit(X, Y)
@@ -140,6 +140,21 @@ def test_failed_fits_are_avoided_and_conditions_hold():
     )
     with pytest.raises(ValueError, match=r"^no memory$"):
         raised.fit(X, Y)
+
+
+@pytest.mark.parametrize("value", [math.nan, -math.inf])
+def test_what_has_no_score_is_not_chosen(value: float) -> None:
+    def score(estimator: BaseEstimator, X: np.ndarray, y: np.ndarray) -> float:
+        beyond = estimator.alpha > 0.6 and X[0, 0] > 5.0
+        return value if beyond else estimator.alpha
+
+    search = RobustSearchCV(
+        Ridge(), {"alpha": Float(0.01, 1.0)}, n_iter=8, scoring=score, cv=KFold(5), random_state=0
+    ).fit(X, Y)
+    scores = search.cv_results_["mean_test_score"]
+    assert (~np.isfinite(scores)).sum() >= 2
+    assert math.isfinite(search.best_score_)
+    assert search.best_params_["alpha"] <= 0.6
 
 
 @pytest.mark.daily(2)

@@ -52,6 +52,10 @@ def test_values_of_a_parameter(parameter, values, others):
         (lambda: Choice(["a"]), "expected a list of 2 or more"),
         (lambda: Choice("ab"), "expected a list of 2 or more"),
         (lambda: Choice([1, 1.0]), "got 1 and 1.0, which are equal, expected different ones"),
+        (lambda: Choice([1, True]), "got 1 and True, which are equal, expected different ones"),
+        (lambda: Choice([False, "0", 0.0]), "got 0.0 and False, which are equal, expected"),
+        (lambda: Int(2**53, 2**53 + 9), "expected steps that float64 can tell apart"),
+        (lambda: Int(-(2**53) - 9, -(2**53)), "expected steps that float64 can tell apart"),
         (lambda: Choice([2, 1], ordered=True), "expected increasing numbers"),
         (lambda: Choice(["a", "b"], ordered=True), "expected increasing numbers"),
     ],
@@ -103,7 +107,7 @@ def test_what_is_no_space_is_told_of_named_parameters(door):
         assert ("for named parameters pass" in str(it.value)) is isinstance(given, dict)
 
 
-@pytest.mark.parametrize("choices", [[True, False], [1, 2], [1.5, 2.5], ["a", "b"], [True, 1, "1"]])
+@pytest.mark.parametrize("choices", [[True, False], [1, 2], [1.5, 2.5], ["a", "b"], [True, 2, "1"]])
 def test_a_choice_may_be_a_scalar_of_numpy(choices: list[Any]) -> None:
     choice = Choice(choices)
     for number, value in enumerate(choices):

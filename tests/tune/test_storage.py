@@ -476,7 +476,9 @@ def driver_error(module: str = "psycopg", *given: object, **attributes: object) 
         (driver_error(sqlstate="25006"), True),  # read-only while another server takes over
         (driver_error(sqlstate="42501"), False),  # no privilege
         (driver_error("psycopg2.errors", pgcode="55P03"), True),
-        (driver_error("MySQLdb", 1205), False),
+        (driver_error("MySQLdb", 1205), True),  # a lock
+        (driver_error("pymysql.err", 1290, "--read-only"), True),
+        (driver_error("mysql.connector.errors", 1142, sqlstate="42000"), False),  # no privilege
         (driver_error(sqlite_errorcode=sqlite3.SQLITE_BUSY_RECOVERY), True),
         (driver_error(sqlite_errorcode=sqlite3.SQLITE_FULL), False),
         (driver_error(sqlstate="25P02"), True),  # what follows in its transaction
@@ -492,6 +494,30 @@ def test_what_passes_is_told_from_what_stays(error, expected):
     raised = RuntimeError("of Optuna")
     raised.__cause__ = error
     assert passes(raised) is expected
+
+
+def test_a_worker_waits_for_a_server_that_refuses_it_and_a_user_is_told_at_once(
+    write_study, tmp_path, monkeypatch
+):
+    registry.register("sqlite.server", "sqlalchemy.dialects.sqlite.pysqlite", "dialect")
+    url = KINDS[Server].format(tmp_path)
+    study_file = StudyFile.load(write_study(("rounds = 8", f'rounds = 8\nstorage = "{url}"')))
+    answers, slept, connect = [], [], Server.connect
+
+    def busy(location: Server, *, create: bool):
+        with location.opening():
+            if answers:
+                raise OperationalError(None, {}, Exception(answers.pop()))
+            return connect(location, create=create)
+
+    monkeypatch.setattr(Server, "connect", busy)
+    monkeypatch.setattr(storage_faults, "sleep", slept.append)
+    answers += ["too many connections"] * 2
+    with pytest.raises(StorageFailed, match="cannot be opened: too many connections"):
+        create_study(study_file)
+    assert not slept
+    assert create_study(study_file, joins=True).state().finished == 0
+    assert slept == [0.25]
 
 
 def throw(error: Exception):

@@ -183,7 +183,8 @@ class RobustSearchCV(BaseSearchCV):
         if callable(refit) or math.isnan(mean[0]):
             best = BaseSearchCV._select_best_index(refit, refit_metric, results)
         else:
-            best = int(np.argmax(mean))
+            known = np.isfinite(results[f"mean_test_{refit_metric}"])
+            best = int(np.argmax(np.where(known, mean, -math.inf)))
         self.predicted_score_, self.predicted_interval_ = mean[best], (lower[best], upper[best])
         return best
 

@@ -19,8 +19,8 @@ from surefoot.parameters.decimal_grid import value_on_grid
 from surefoot.types import InvalidInput
 
 TOO_FINE = (
-    "expected steps that float64 can tell apart between `low` and `high`: narrow the range, or "
-    "declare a float"
+    "expected steps that float64 can tell apart between `low` and `high`: narrow the range, "
+    "subtract an offset, or declare a float"
 )
 MOST_VALUES = 4096  # apart from one another: each is a coordinate of the model
 
@@ -213,7 +213,8 @@ class Choice:
     """One of several values.
 
     Args:
-        choices: The values: different texts, numbers, truth values or None.
+        choices: The values: different texts, numbers, truth values or None; True is not different
+            from 1.
         ordered: Whether they are numbers in increasing order, such as powers of two: neighbours
             are alike, at whatever distance.
         when: Condition on other parameters under which this one is active; empty if it always is.
@@ -242,9 +243,9 @@ class Choice:
         object.__setattr__(self, "choices", tuple(self.choices))
         checks.truth("ordered", self.ordered)
         for number, one in enumerate(self.choices):
-            same = self.index(one)
-            if same is not None and same != number:
-                before = checks.shown(self.choices[same])
+            alike = one, int(one) if isinstance(one, bool) else one
+            if others := [n for v in alike if (n := self.index(v)) not in (None, number)]:
+                before = checks.shown(self.choices[others[0]])
                 raise InvalidParameter(
                     "",
                     "choices",
@@ -390,7 +391,8 @@ def _check_range(number: Number) -> None:
         )
     if number.log and number.step not in (None, 1):
         raise InvalidParameter("", "step", "given together with `log`, expected one of the two")
-    if is_too_fine(number):
+    step = math.inf if number.step is None else float(number.step)
+    if step < sys.float_info.epsilon * max(abs(low), abs(high), float(high) - float(low)):
         raise InvalidParameter("", "step", f"got {number.step!r}, {TOO_FINE}")
     if not is_on_grid(high, low, number.step):
         raise InvalidParameter(
@@ -398,12 +400,6 @@ def _check_range(number: Number) -> None:
             "step",
             f"got {number.step!r}, expected one that divides high - low = {high - low:g}",
         )
-
-
-def is_too_fine(number: Any) -> bool:
-    """Whether float64 has fewer numbers between `low` and `high` than there are steps."""
-    step = math.inf if number.step is None else float(number.step)
-    return step < sys.float_info.epsilon * (float(number.high) - float(number.low))
 
 
 def contains(number: Any, value: Any) -> bool:

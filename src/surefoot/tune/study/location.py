@@ -126,7 +126,7 @@ class Location(ABC):
         except RuntimeError as error:  # tables of another Optuna, or a package that is missing
             raise self.error(f"{self.label}: cannot be opened: {self.reason(error)}") from None
         except Exception as error:  # drivers have errors of their own
-            raise self._failure("cannot be opened", error, "") from None
+            raise self._failure("cannot be opened", error, "") from error
 
     @contextlib.contextmanager
     def readable(self, what: str) -> Iterator[None]:

@@ -34,7 +34,7 @@ from surefoot.tune.study.storage_faults import overcome
 from surefoot.tune.study.stored_file import is_storage, locate, study_in
 from surefoot.tune.study.study_lock import study_lock
 from surefoot.tune.study.trial_attributes import trial_start
-from surefoot.types import InvalidInput
+from surefoot.types import InvalidInput, SurefootError
 
 if TYPE_CHECKING:
     from surefoot.integrations.optuna import StudyBelief, StudyRecommendation
@@ -216,6 +216,7 @@ def create_study(
     worker: int = 0,
     *,
     create: bool = True,
+    joins: bool = False,
     say: Callable[[str], None] | None = None,
 ) -> OpenedStudy:
     """Open the study of a study file for tuning; it is created if it does not exist.
@@ -225,6 +226,8 @@ def create_study(
         sampler: Optuna sampler, by default surefoot's own.
         worker: Index of this worker, which has a seed of its own.
         create: Whether it is created; if not, `NoStudy` is raised where it does not exist.
+        joins: Whether another process has opened it, so that a server that refuses a connection is
+            tried again; else whoever mistyped its URL is told at once.
         say: Shows a line about what is waited for; by default on standard error.
 
     Returns:
@@ -239,7 +242,10 @@ def create_study(
     location = found if say is None else replace(found, say=say)
     then = "no measurement was begun: check study.storage, and its server if it has one"
     with location.errors("opening the study", then):
-        return overcome(lambda: _create_study(location, sampler, worker, older, create))
+        at_once = () if joins else (SurefootError,)
+        return overcome(
+            lambda: _create_study(location, sampler, worker, older, create), at_once=at_once
+        )
 
 
 def _create_study(

@@ -119,11 +119,8 @@ class Server(Location):
         if url.get_backend_name() != "postgresql":
             yield
             return
-        try:
+        with self.opening(), self._driver():
             engine = self._locks
-        except Exception:  # of the first connection: opening the storage raises and explains it
-            yield
-            return
         name = f"surefoot {url.database} {self.study_file.study.name}"
         key, due = int(sha256(name.encode()).hexdigest()[:14], 16), time.monotonic() + PATIENCE
         with engine.connect() as connection:

@@ -66,22 +66,28 @@ _SYSTEM = {
     **dict.fromkeys((errno.ENOENT, errno.ENOTDIR), ABSENT),
     errno.EIO: BROKEN,
 }
-_SQLSTATES = {  # of PostgreSQL
-    **dict.fromkeys(("25006", "42501"), READ_ONLY),  # a transaction, or too few privileges
-    **dict.fromkeys(("53100",), FULL),
+_SERVERS = {  # SQLSTATE of PostgreSQL, numbers of MySQL and MariaDB
+    # A transaction, or too few privileges; the server, or too few privileges.
+    **dict.fromkeys(("25006", "42501", "1290", "1836", "1044", "1142"), READ_ONLY),
+    **dict.fromkeys(("53100", "1021", "1114"), FULL),
     **dict.fromkeys(("XX001", "XX002"), DAMAGED),  # data, index
 }
 # A statement's time limit, locks, serialization, deadlocks, failovers, the rest of a transaction.
-_PASSING = {"57014", "55P03", "40001", "40P01", "25006", "25P02"}
+_PASSING = {"57014", "55P03", "40001", "40P01", "25006", "25P02", "1205", "1213", "1290", "1836"}
 _ATTEMPTS, _PAUSE = 8, 0.25  # pauses in seconds, each twice as long as the last: half a minute
 
 
-def overcome(do: Callable[[], Result], before: Callable[[], None] = lambda: None) -> Result:
+def overcome(
+    do: Callable[[], Result],
+    before: Callable[[], None] = lambda: None,
+    at_once: tuple[type[Exception], ...] = (),
+) -> Result:
     """Result of a function that uses a storage, called again where a failure may pass.
 
     Args:
         do: The function.
         before: Called before each further time, to undo what the last one has written.
+        at_once: Errors that are raised at once.
     """
     for attempt in range(_ATTEMPTS - 1):
         try:
@@ -89,7 +95,7 @@ def overcome(do: Callable[[], Result], before: Callable[[], None] = lambda: None
                 before()
             return do()
         except Exception as error:  # Optuna and surefoot raise their own from the driver's
-            if not passes(error):
+            if isinstance(error, at_once) or not passes(error):
                 raise
             sleep(_PAUSE * 2**attempt)
     before()
@@ -103,7 +109,7 @@ def passes(error: BaseException) -> bool:
     return any(
         isinstance(one, PendingRollbackError)
         or (isinstance(one, DBAPIError) and _is_disconnection(one))
-        or _state(one) in _PASSING
+        or _code(one) in _PASSING
         or _SQLITE.get(getattr(one, "sqlite_errorcode", 0) & 255) is LOCKED
         for one in _chain(error)
     )
@@ -126,15 +132,17 @@ def _by_code(error: BaseException) -> Fault | None:
             return DAMAGED
         code = getattr(error, "sqlite_errorcode", 0)  # absent where SQLite was not asked
         return _SQLITE.get(code) or _SQLITE.get(code & 255)  # the rest says where it was found
-    if (state := _state(error)) is not None:
-        return _SQLSTATES.get(state)
+    if (code := _code(error)) is not None:
+        return _SERVERS.get(code)
     if isinstance(error, UnicodeError | json.JSONDecodeError):  # of a journal
         return DAMAGED
     return _SYSTEM.get(error.errno or 0) if isinstance(error, OSError) else None
 
 
-def _state(error: BaseException) -> str | None:
-    """SQLSTATE of an error of psycopg or psycopg2."""
+def _code(error: BaseException) -> str | None:
+    """SQLSTATE of an error of psycopg or psycopg2, number of one of a driver of MySQL."""
+    if "mysql" in type(error).__module__.lower() and error.args:
+        return str(error.args[0])
     state = getattr(error, "sqlstate", None) or getattr(error, "pgcode", None)
     return state if isinstance(state, str) else None
 

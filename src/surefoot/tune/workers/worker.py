@@ -45,7 +45,7 @@ def main(given: str) -> int:
         with stop_on_signals(stop):
             with stop.interruptible():
                 study_file = StudyFile.load(told["study"])
-                opened = create_study(study_file, worker=index, say=_say)
+                opened = create_study(study_file, worker=index, joins=True, say=_say)
             name = "" if executor else worker_name(index)
             trials = StudyTrials(opened, told["rounds"], run, name, given=told["given"])
             objective: Objective = (
