@@ -38,6 +38,25 @@ def line(safe: SafeSet) -> float:
     return float(grid[safe.holds(grid)].max())
 
 
+def test_the_edge_may_be_anywhere_before_a_failure() -> None:
+    assert line(survival([0.1, 0.2, 0.3], [0.9])) == pytest.approx(0.331, abs=1e-3)
+    assert line(survival([0.1, 0.2, 0.3], [0.4])) == pytest.approx(0.310, abs=1e-3)
+
+
+def test_few_steps_towards_an_edge_fail() -> None:
+    box, generator = sf.Box([0.0, 0.0], [1.0, 1.0]), torch.Generator().manual_seed(0)
+    kept, failed = torch.tensor([[0.15, 0.15]], dtype=torch.float64), torch.zeros(0, 2).double()
+    for _ in range(120):
+        safe = SafeSet(box, kept, failed, limits=(), survives=True)
+        best = max(safe.candidates(box, generator), key=lambda one: float(one.sum()))
+        if float(best.sum()) > 1.1:
+            failed = torch.cat([failed, best[None]])
+        elif not bool((kept == best).all(-1).any()):
+            kept = torch.cat([kept, best[None]])
+    assert len(failed) <= 6
+    assert float(kept.sum(-1).max()) > 1.05
+
+
 @pytest.mark.long
 def test_a_limit_is_kept_with_spikes_in_its_values_and_the_optimum_is_approached():
     optimizer = sf.algorithms.robust_ucb(

@@ -161,6 +161,15 @@ def told(tmp_path_factory) -> AskTell:
     return study
 
 
+@pytest.mark.daily(2)
+def test_no_two_that_wait_are_alike(write) -> None:
+    study = open_ask_tell(write(rounds=200))
+    for one in study.ask(6):
+        study.tell(one.id, float(one.id))
+    waiting = [tuple(one.params.values()) for one in study.ask(48)]
+    assert len({*waiting}) == len(waiting)
+
+
 SMALL_BRACES = SMALL.replace("{", "{{").replace("}", "}}")
 
 

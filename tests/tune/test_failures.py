@@ -86,6 +86,25 @@ def test_what_failures_share_is_found(fails, text):
     assert shared_property(failures, rounds) == f"All {len(failures)} have {text}"
 
 
+def test_of_texts_and_numbers_no_range_is_shared():
+    choices = CategoricalDistribution(["auto", 1, 8, 16])
+    rounds = []
+    for value in ["auto", 1, 8, 16] * 5:
+        fails = value in (8, 16)
+        rounds.append(
+            create_trial(
+                state=TrialState.FAIL if fails else TrialState.COMPLETE,
+                value=None if fails else 1.0,
+                params={"threads": value, "same": 1},
+                distributions={"threads": choices, "same": CategoricalDistribution([1, 2])},
+            )
+        )
+    failures = [trial for trial in rounds if trial.state == TrialState.FAIL]
+    assert not shared_property(failures, rounds)
+    numbers = [trial for trial in rounds if trial.params["threads"] != "auto"]
+    assert "threads >= 8" in shared_property(failures, numbers)
+
+
 def test_failures_at_random_share_nothing():
     for seed in range(20):
         chosen = np.random.default_rng(seed).permutation(40)[:6]

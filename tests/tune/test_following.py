@@ -16,7 +16,7 @@ from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.report import watched
 from surefoot.tune.running import run
 from surefoot.tune.study.opened_study import create_study, open_study
-from surefoot.types import InvalidInput
+from surefoot.types import InvalidInput, NotReady
 
 BENCH = "import sys\nsys.exit('bad') if sys.argv[3] == 'OFF' else print(float(sys.argv[2]))\n"
 
@@ -137,6 +137,13 @@ def test_watching_ends_with_the_study(study, tmp_path):
     assert reloads == [True, False]
     assert re.search(r"<p>2 of 8 rounds, about \d+ s left at \d\d:\d\d · ", pages[0][1])
     assert "<p>8 of 8 rounds · " in pages[1][1]
+
+
+def test_watching_a_study_without_a_measurement_ends_with_the_reason(write_study, tmp_path):
+    path = write_study(("rounds = 8", "rounds = 2"), bench="import sys\nsys.exit('no device')\n")
+    tune(path, rounds=2)
+    with pytest.raises(NotReady, match=r"2 of 2 trials failed, .*no device"):
+        next(watched(path, tmp_path / "page.html", lambda seconds: pytest.fail("waits")))
 
 
 def test_a_page_is_an_html_file(study, tmp_path):

@@ -57,6 +57,7 @@ FAILURES = {  # by index: the reason, and whether the configuration is not to bl
         ((1.5, {"p99": 2, "sem": 0.1}), "p99", {"value": 1.5, "reported": {"p99": 2}, "sem": 0.1}),
         (([1.5], {"p99": 2}), "p99", {"samples": [1.5], "reported": {"p99": 2}}),
         ((1.5, {"sem": 2}), "sem", {"value": 1.5, "reported": {"sem": 2.0}}),
+        ((1.5, {"worker": None}), "", {"value": 1.5}),
     ],
 )
 def test_replies(returned, reported, reply):
@@ -131,3 +132,18 @@ def test_objectives_that_were_not_returned_are_named(returned) -> None:
         "expected {'lat': number, 'rate': number}"
         in _call(lambda: returned, {}, "rate", "lat")["error"]
     )
+
+
+@pytest.mark.parametrize("end", ["return x", "raise OSError('no such program')"])
+def test_a_forked_process_that_comes_back_answers_nothing(tmp_path, end) -> None:
+    """Else its reply is taken for that of the next configuration, and so on for the whole run."""
+    (tmp_path / "forking.py").write_text(
+        f"import os, time\ndef measure(x):\n    if not os.fork():\n        {end}\n"
+        "    time.sleep(0.2)\n    return x\n"
+    )
+    objective = FunctionObjective("forking:measure", ["x"], tmp_path, 60.0)
+    try:
+        results = [objective.measure({"x": float(index)}, Stop()) for index in range(4)]
+    finally:
+        objective.close()
+    assert [getattr(one, "value", one) for one in results] == [0.0, 1.0, 2.0, 3.0]

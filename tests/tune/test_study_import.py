@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import optuna
 import pytest
 from optuna.trial import TrialState
 
@@ -149,3 +150,22 @@ def test_an_import_says_how_far_it_is(write_study, tmp_path, monkeypatch):
     said = []
     import_study(write_study(RENAMED), tmp_path / "hill.db", said.append)
     assert said == ["imported 2 of 5 trials", "imported 4 of 5 trials"]
+
+
+def test_what_optuna_has_recorded_of_constraints_is_said(write_study, tmp_path):
+    url, said = f"sqlite:///{tmp_path / 'old.db'}", []
+    old = optuna.create_study(storage=url, sampler=optuna.samplers.RandomSampler(seed=0))
+
+    def objective(trial: optuna.Trial) -> float:
+        trial.suggest_int("size", 512, 65536, log=True)
+        trial.suggest_float("share", 0, 1)
+        trial.suggest_categorical("mode", ["OFF", "NORMAL", "FULL"])
+        trial.set_constraint("mem", -1.0)
+        return 1.0
+
+    old.optimize(objective, n_trials=2)
+    assert import_study(write_study(), tmp_path / "old.db", said.append).trials == 2
+    assert said == [
+        "old.db: 'mem': constraints that Optuna has recorded are not taken over; for one in "
+        "[constraints], import a table with its values as `constraint_NAME`"
+    ]

@@ -37,9 +37,11 @@ class SafeSet:
     is taken to happen at a constant rate over the distance from the nearest success. With a
     Gamma(1, w) prior of that rate, f failures, and successes that are connected by steps of total
     length b, the next step of length r succeeds with probability :math:`((w+b)/(w+b+r))^{1+f}`,
-    with w = 1. Once a limit has a model, which knows of its failures but may extrapolate badly from
-    few values, w is a tenth of their number and f is 0. Distances are Euclidean, relative to the
-    extents of the space. A category or special value with which nothing was measured is not safe.
+    with w = 1. The edge of a failure at distance s is taken to be anywhere between, and half of all
+    steps to lead towards it, so that a step fails with probability r / (r + s) / 2. Once a limit
+    has a model, which knows of its failures but may extrapolate badly from few values, w is a tenth
+    of their number and f is 0. Distances are Euclidean, relative to the extents of the space. A
+    category or special value with which nothing was measured is not safe.
 
     Args:
         space: The space, of which a part may be chosen from.
@@ -60,7 +62,11 @@ class SafeSet:
 
     def holds(self, points: Tensor) -> Tensor:
         """Whether points (n, d) are safe (n,)."""
-        safe = self._known_kinds(points) & (self._distance(points) <= self._reach)
+        near = self._distance(points)
+        safe = self._known_kinds(points) & (near <= self._reach)
+        if len(self._announced):
+            beyond = distances(self._unit(points), self._unit(self._announced)).amin(-1)
+            safe &= near <= 2.0 * (1.0 - CONFIDENT) * (near + beyond)
         if bool(safe.any()) and self.is_modelled:
             safe[safe.clone()] &= self.assurance(points[safe]) >= CONFIDENT
         return safe
@@ -88,15 +94,19 @@ class SafeSet:
         """Whether there are limits with too few values for a model."""
         return not all(map(_is_modelled, self.limits))
 
+    @property
+    def _announced(self) -> Tensor:
+        """Points (b, d) beyond an edge that no model knows of."""
+        return self.broken[:0] if self.is_modelled and not self.survives else self.broken
+
     @cached_property
     def _reach(self) -> float:
         """How far from the nearest point that is known to be safe others may be."""
         if bool((self.kept[:, None] == self.broken).all(-1).any()):
             return 0.0  # a start whose value was beyond a limit: measured again first
-        worth, events = _UNANNOUNCED, 1 + len(self.broken)
+        worth, events = _UNANNOUNCED, 1 + len(self._announced)
         if self.is_modelled and not self.survives:
-            values = min(len(one.margin.observations) for one in self.limits)
-            worth, events = max(worth, values * _VALUE), 1
+            worth = max(worth, _VALUE * min(len(one.margin.observations) for one in self.limits))
         known = self._unit(self.kept).cpu()  # distinct, so that no distance between two is 0
         explored = worth + float(minimum_spanning_tree(torch.cdist(known, known).numpy()).sum())
         return explored * (CONFIDENT ** (-1.0 / events) - 1.0)

@@ -58,8 +58,6 @@ from surefoot.types import (
     Recommendation,
 )
 
-# Share of the width where some variables are given: what is given varies by itself, and explores.
-_GIVEN = 0.5
 _Located = tuple[Location, int | None, Measurement]  # with the pending query that it counts for
 
 
@@ -548,11 +546,8 @@ class Optimizer:
                 return first
         if len(self._told.rewards) == 0:
             return self._choose_first(among, space)
-        belief = self._searching()
-        if space is not self.space:
-            share = _GIVEN if space.design.fixed else 1.0  # type: ignore[union-attr]
-            band = belief.band.of_width(share * belief.band.width)
-            belief = replace(belief, space=space, band=band)
+        found = self._searching()
+        belief = found if space is self.space else replace(found, space=space)
         location = self._permitted.choose(self.policy, belief, among, self._state, self._told)
         if not isinstance(location, Location):
             raise InvalidInput(

@@ -39,8 +39,12 @@ def main() -> None:
             _reply(out, {"error": _describe(error)})
             return
         _reply(out, {"value": 0.0})
+        own = os.getpid()
         for line in incoming:
-            _reply(out, _call(function, json.loads(line), reported, first))
+            answer = _call(function, json.loads(line), reported, first)
+            if os.getpid() != own:  # of a process that the function forked, and that came back
+                os._exit(1)
+            _reply(out, answer)
 
 
 def _load(module: str, name: str, parameters: list[str]) -> Callable[..., Any]:
@@ -69,7 +73,8 @@ def _call(
             result = result[first], {name: one for name, one in result.items() if name != first}
         pair = isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict)
         value = result[0] if pair else result
-        others = {str(name): one for name, one in result[1].items()} if pair else {}
+        told = result[1].items() if pair else ()
+        others = {str(name): one for name, one in told if (name, one) != ("worker", None)}
         try:
             if names and not pair:
                 raise TypeError
@@ -92,7 +97,7 @@ def _call(
 
 def _reply_of(value: Any, others: dict[str, Any], names: list[str]) -> dict[str, Any]:
     """The reply; `TypeError` or `ValueError` if something is not a number or not expected."""
-    optional = {"worker": str, "sem": float}
+    optional: dict[str, Callable[[Any], Any]] = {"worker": str, "sem": _number}
     beside = {name: kind for name, kind in optional.items() if name not in names}
     rest = {name: _number(one) for name, one in others.items() if name not in beside}
     if rest and not names:

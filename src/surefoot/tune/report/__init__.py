@@ -90,7 +90,7 @@ def watched(
         ended = state.finished >= Schedule(state, rounds).target()
         if state.finished != seen or ended:
             seen = state.finished
-            with contextlib.suppress(NotReady):
+            with contextlib.suppress(*() if ended else (NotReady,)):
                 _write(state, path, rounds, ended)
                 yield state
         if ended:

@@ -6,7 +6,7 @@ import json
 import math
 import operator
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,9 +90,9 @@ def shared_property(failed: Sequence[FrozenTrial], rounds: Sequence[FrozenTrial]
         return ""
     names = {name for trial in rounds for name in trial.params}
     columns = {name: [one.params[name] for one in rounds if name in one.params] for name in names}
-    looked_at = sum(3 if all(map(_is_number, column)) else 1 for column in columns.values())
-    best, least = "", ALARM / max(looked_at, 1)
-    for one in _properties([trial.params for trial in failed]):
+    ranged = {name for name, column in columns.items() if all(map(_is_number, column))}
+    best, least = "", ALARM / max(len(columns) + 2 * len(ranged), 1)
+    for one in _properties([trial.params for trial in failed], ranged):
         having = sum(one.holds(trial.params) for trial in rounds)
         counts = [*Counter(columns[one.name]).values()] if one.relation == "=" else [having]
         # The probability that as many trials, drawn at random, share this or what is as rare.
@@ -110,14 +110,14 @@ def _measured(number: int) -> str:
     return f"{number} with a measurement {'has' if number == 1 else 'have'}"
 
 
-def _properties(failed: Sequence[dict[str, Any]]) -> Iterator[_Property]:
-    """Values of parameters, or ends of ranges, that all failed configurations share."""
+def _properties(failed: Sequence[dict[str, Any]], ranged: Collection[str]) -> Iterator[_Property]:
+    """Values of parameters, or ends of the ranges of some, that all failed configurations share."""
     names = [name for name in failed[0] if all(name in params for params in failed)]
     for name in names:
         values = [params[name] for params in failed]
         if all(value == values[0] for value in values):
             yield _Property(name, values[0])
-        elif all(map(_is_number, values)):
+        elif name in ranged:
             yield _Property(name, min(values), ">=")
             yield _Property(name, max(values), "<=")
 

@@ -118,17 +118,21 @@ class Schedule:
     def _again(self, begun: int) -> Planned | None:
         """At the end of a period the defaults, in its middle the recommendation.
 
-        The latter only where the search measures no configuration again of its own accord.
+        The latter only where the search measures no configuration again of its own accord; neither
+        while it is measured.
         """
         study_file = self.state.study_file
         every, defaults = study_file.confirm.every, study_file.defaults
         if not every or not begun or not study_file.scheme.is_replayed:
             return None
         if begun % every == 0 and defaults is not None:
-            return Planned(defaults, {REMEASURED: "default"})
-        if begun % every == every // 2 and study_file.repeats.most == 1:
-            return Planned(self.state.recommendation.params, {REMEASURED: "recommended"})
-        return None
+            again = Planned(defaults, {REMEASURED: "default"})
+        elif begun % every == every // 2 and study_file.repeats.most == 1:
+            again = Planned(self.state.recommendation.params, {REMEASURED: "recommended"})
+        else:
+            return None
+        running = (one.params for one in self.state.trials if one.state == TrialState.RUNNING)
+        return None if again.params in running else again
 
     @property
     def end(self) -> EndOfSearch | None:

@@ -11,6 +11,7 @@ import optuna
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from surefoot.integrations.optuna import ENVIRONMENT
+from surefoot.integrations.optuna.constraints import constraints_of
 from surefoot.tune.comparison.named_settings import given_values
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.measurement import MEASUREMENT
@@ -87,6 +88,12 @@ def import_study(
         note(assumption(file.name, assumed))
     takeover = _Takeover(study_file, file, sizes, conversion, *_conditions(study_file, given or {}))
     rounds = [trial for trial in trials if is_round(trial) and trial.state != TrialState.PRUNED]
+    if unread := sorted({one for trial in rounds for one in constraints_of(trial)}):
+        note(
+            f"{file.name}: {', '.join(map(shown, unread))}: constraints that Optuna has recorded "
+            "are not taken over; for one in [constraints], import a table with its values as "
+            "`constraint_NAME`"
+        )
     adopted = [takeover.adopted(trial, f"{name} {trial.number}") for trial in rounds]
     fitting = [(one, trial_start(one)) for one in adopted if one is not None]
     skipped, outside = len(trials) - len(rounds), len(rounds) - len(fitting)

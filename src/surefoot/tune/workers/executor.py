@@ -143,7 +143,7 @@ def _failing(given: str) -> Iterator[None]:
     """Raise `ExecutorFailed` in place of any error of an executor."""
     try:
         yield
-    except Exception as error:  # executors have errors of their own
+    except (Exception, SystemExit) as error:  # executors have errors of their own
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:LONGEST_REASON].rstrip(": ")
         raise ExecutorFailed(
             f"executor {given}: {reason}; all recorded trials are kept, and the same command "
