@@ -90,11 +90,6 @@ class SafeSet:
         return len(self.limits) > 0 and all(map(_is_modelled, self.limits))
 
     @property
-    def is_starting(self) -> bool:
-        """Whether there are limits with too few values for a model."""
-        return not all(map(_is_modelled, self.limits))
-
-    @property
     def _announced(self) -> Tensor:
         """Points (b, d) beyond an edge that no model knows of."""
         return self.broken[:0] if self.is_modelled and not self.survives else self.broken

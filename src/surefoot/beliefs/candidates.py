@@ -139,10 +139,11 @@ class Candidates:
 
         Of many measured ones the mean follows from features that are known.
         """
-        known = self.belief.outcome.observations.sites
+        outcome, known = self.belief.outcome, self.belief.outcome.observations.sites
         if self.space.has_environment or len(known) <= number:
             return self.designs
-        best = self.belief.outcome.means_of_features.topk(number).indices
+        features, weights = outcome.sample.features, outcome.inferred.estimate.coefficients
+        best = (features @ weights).topk(number).indices
         return torch.cat([known[best.to(known.device)], self.sites[len(known) :]])
 
     def weights_at(self, x: Tensor) -> Tensor:

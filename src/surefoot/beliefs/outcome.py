@@ -227,11 +227,6 @@ class OutcomeBelief:
         return self.fitted.warp
 
     @cached_property
-    def means_of_features(self) -> Tensor:
-        """Means (S,) at the sites in units of the model, where nothing but features counts."""
-        return self.sample.features @ self.inferred.estimate.coefficients
-
-    @cached_property
     def noise(self) -> Noise:
         """Noise of the rewards, in the squared units of the posterior."""
         fitted, rewards = self.fitted, self.at_reference.rewards

@@ -128,7 +128,7 @@ class WhereSafe:
                 "again, which makes its surroundings better known.",
             )
             found = found if len(found) else again[known.safest(again)].unsqueeze(0)
-        elif known.is_starting:
+        elif known.limits and not known.is_modelled:
             found = found[known.expanding(found)]  # of which the best by the objective
         return [space.locate(point) for point in found]
 

@@ -407,7 +407,8 @@ class _Comparisons(TorchFunctionMode):
         if kwargs or not isinstance(found, Tensor) or found.dtype != torch.bool:
             return found
         margin = None
-        if name in _COMPARISONS and len(args) == 2 and not _are_truths(args):
+        truths = any(isinstance(one, Tensor) and one.dtype == torch.bool for one in args)
+        if name in _COMPARISONS and len(args) == 2 and not truths:
             left, right = torch.broadcast_tensors(*_tensors(*args))
             margin = compared(_COMPARISONS[name], left, right, self._tolerance)
         elif name in _LOGICAL and len(args) == 2 and all(isinstance(a, Tensor) for a in args):
@@ -418,10 +419,6 @@ class _Comparisons(TorchFunctionMode):
         if margin is not None and margin.shape == found.shape:
             self._noted[id(found)] = (found, margin)
         return found
-
-
-def _are_truths(values: tuple) -> bool:
-    return any(isinstance(one, Tensor) and one.dtype == torch.bool for one in values)
 
 
 _COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="} | {

@@ -46,11 +46,6 @@ def _as_text(value: Any) -> Any:
     return f"{value}s" if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
-def _as_seconds(value: Any) -> Any:
-    """A time in words as a number of seconds; anything else as it is."""
-    return (isinstance(value, str) and seconds_of(value)) or value
-
-
 def seconds_of(time: str) -> float:
     """The seconds of a time in words, 0 where it is none.
 
@@ -140,7 +135,10 @@ class ObjectiveSection(Section):
     function: str | None = Field(
         default=None, description="'module:name' of a function beside the study file"
     )
-    timeout: Annotated[float | None, BeforeValidator(_as_seconds)] = Field(
+    timeout: Annotated[
+        float | None,
+        BeforeValidator(lambda value: (isinstance(value, str) and seconds_of(value)) or value),
+    ] = Field(
         default=None,
         gt=0,
         allow_inf_nan=False,

@@ -342,7 +342,8 @@ def _of_one_line(
     found: dict[str, Keyed] = {}
     for one in reversed([one for one in there if one.number is not None]):
         begin = text.rfind("\n", 0, one.start) + 1
-        line = _name_at(text[begin : one.start])
+        words = re.split(r"[:=,;|0-9]|\.{2,}", text[begin : one.start], maxsplit=1)[0]
+        line = words.strip(" \t{}[]()<>\"'`*-")
         found["" if line == name.text else line] = one  # a line that begins with it has no other
     if len(found) > 1:
         names = [f"`{line}`" if line else "no name" for line in found]
@@ -352,11 +353,6 @@ def _of_one_line(
             f"pattern for one of them, such as {_toml(pattern)}"
         )
     return next(iter(found.values())).number
-
-
-def _name_at(begin: str) -> str:
-    """The words with which a line begins, before the first sign and number."""
-    return re.split(r"[:=,;|0-9]|\.{2,}", begin, maxsplit=1)[0].strip(" \t{}[]()<>\"'`*-")
 
 
 def _by_column(output: Output, column: str, key: str) -> Quantity | Missing | None:
