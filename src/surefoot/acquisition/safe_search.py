@@ -87,7 +87,8 @@ class SafeSet:
     @property
     def is_modelled(self) -> bool:
         """Whether there are limits, with enough values for models of all of them."""
-        return len(self.limits) > 0 and all(map(_is_modelled, self.limits))
+        known = [one.margin.observations for one in self.limits]
+        return len(known) > 0 and all(len(one) > _MORE + one.sites.shape[-1] for one in known)
 
     @property
     def _announced(self) -> Tensor:
@@ -216,12 +217,6 @@ def safe_set(
         kept = sites  # which may have been an outlier
     broken = torch.cat([failed if survives else failed[:0], sites[~within]])
     return SafeSet(space, kept, broken, limits, survives)
-
-
-def _is_modelled(one: ConstraintBelief) -> bool:
-    """Whether a limit has enough values for a model."""
-    observations = one.margin.observations
-    return len(observations) > _MORE + observations.sites.shape[-1]
 
 
 def _why(

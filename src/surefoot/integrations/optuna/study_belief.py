@@ -232,11 +232,13 @@ class StudyBelief:
         """
         best = max(_recommendations(self, given or {}), key=partial(_merit, self))
         if not best.feasible:
+            limits = self.belief.constraints.limits
+            asked = "the confidence asked for" if limits else f"a probability of {CONFIDENT}"
             warn(
                 "no configuration is known whose constraints hold: "
                 f"{unmeasured_text(best.unmeasured)}."
                 if best.unmeasured
-                else f"no configuration is known whose constraints hold with {_asked(self)}: "
+                else f"no configuration is known whose constraints hold with {asked}: "
                 f"the recommended one has {best.feasibility:.2g}.",
             )
         return best
@@ -482,11 +484,6 @@ def _recommendations(
         belief = replace(belief, space=part_of(belief.space, model.encoding.part(now.box, given)))
     best = now.values(model.configuration(recommend(belief, model.by, state).point))
     return model.assess([{**best, **given}])
-
-
-def _asked(model: StudyBelief) -> str:
-    declared = bool(model.belief.constraints.limits)
-    return "the confidence asked for" if declared else f"a probability of {CONFIDENT}"
 
 
 def _merit(model: StudyBelief, one: StudyRecommendation) -> tuple[float, float, float]:

@@ -485,8 +485,7 @@ class StudyTracker:
 
     def _is_known(self, place: Place) -> bool:
         """Whether a trial has measured there, or is measuring."""
-        measured = any(place.is_near(other) for other in self._measured.places)
-        return measured or self._is_taken(place, -1)
+        return any(map(place.is_near, self._measured.places)) or self._is_taken(place, -1)
 
     def _inputs(self, query: Query) -> Tensor:
         """Inputs (n, d) of a query's measurement: several where its environment is observed."""

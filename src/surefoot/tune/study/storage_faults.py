@@ -117,8 +117,9 @@ def passes(error: BaseException) -> bool:
 
 def _is_disconnection(error: DBAPIError) -> bool:
     """Whether a connection was ended, or a server has refused one."""
-    refused = error.statement is None and not isinstance(error.orig, sqlite3.Error)
-    return error.connection_invalidated or refused
+    return error.connection_invalidated or (
+        error.statement is None and not isinstance(error.orig, sqlite3.Error)
+    )
 
 
 def fault_of(error: BaseException) -> Fault | None:
