@@ -168,8 +168,7 @@ class _Takeover:
             params[missing[0]] = self._missing(missing[0], trial)
         params = space.restricted(params)
         distributions = {name: self.study_file.distributions[name] for name in params}
-        known = space.parameters
-        is_within = all(known[name].contains(value) for name, value in params.items())
+        is_within = all(space.parameters[name].contains(one) for name, one in params.items())
         if not is_within or space.violated_by(params):
             return None
         attributes: dict[str, Any] = {
