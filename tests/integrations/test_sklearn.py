@@ -157,6 +157,13 @@ def test_what_has_no_score_is_not_chosen(value: float) -> None:
     assert search.best_params_["alpha"] <= 0.6
 
 
+def test_of_a_small_space_none_is_evaluated_again_before_all_others() -> None:
+    space = {"solver": Choice(["svd", "cholesky", "lsqr"]), "fit_intercept": Choice([True, False])}
+    search = RobustSearchCV(Ridge(), space, n_iter=7, cv=KFold(3), random_state=0).fit(X, Y)
+    evaluated = [tuple(params.values()) for params in search.cv_results_["params"]]
+    assert len({*evaluated[:6]}) == 6
+
+
 @pytest.mark.daily(2)
 @pytest.mark.parametrize(("score", "failures"), [(np.nan, 3), (-9.0, 0), (0, 0)])
 def test_a_configuration_that_fails_on_every_fold_has_the_score_that_was_given(

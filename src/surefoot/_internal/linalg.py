@@ -156,8 +156,7 @@ def pivoted_root(
     largest = float(matrix.diagonal().max())
     if not largest > 0.0:
         return torch.zeros(0, dtype=torch.int64, device=matrix.device), matrix[:0, :0]
-    limit = tolerance * largest
-    factor, order, found, _ = dpstrf(matrix.cpu().numpy(), tol=limit, lower=1)
+    factor, order, found, _ = dpstrf(matrix.cpu().numpy(), tol=tolerance * largest, lower=1)
     found = min(int(found), rank)
     pivots = torch.from_numpy(order[:found].astype("int64") - 1)
     root = torch.from_numpy(np.tril(factor[:found, :found]))

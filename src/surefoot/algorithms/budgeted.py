@@ -75,8 +75,7 @@ def bkb(
         >>> info.dimension
         1
     """
-    exact = choose == "guarded"
-    bounds = (dual_mixture if exact else bkb_width)(norm_bound, noise, delta, scale)
+    bounds = (dual_mixture if choose == "guarded" else bkb_width)(norm_bound, noise, delta, scale)
     method = Method(
         kernel,
         ridge,

@@ -18,6 +18,7 @@ from surefoot._internal.user_warnings import warn
 from surefoot.algorithms import robust_ucb
 from surefoot.optimizer import Optimizer
 from surefoot.parameters import Parameter, Space
+from surefoot.spaces.representatives import LISTED, every_point
 from surefoot.types import InvalidInput, NotReady, Query
 
 with extra("sklearn"):
@@ -107,17 +108,24 @@ class RobustSearchCV(BaseSearchCV):
     def _run_search(self, evaluate_candidates: Callable[[Iterable], dict[str, Any]]) -> None:
         """Evaluate configurations one after the other, each chosen by the model of those before.
 
-        The last one is the recommended one, unless it has been evaluated.
+        The last one is the recommended one, unless it has been evaluated. Of a small finite space
+        none is evaluated again before all others were.
         """
         number = checks.count("n_iter", self.n_iter)
         space = self.space if isinstance(self.space, Space) else Space(self.space)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         optimizer = robust_ucb(space.box, seed=seed)
+        every = every_point(space.box, LISTED)
         points: list[torch.Tensor] = []
         tried: list[Mapping[str, Any]] = []
         failed: list[ValueError] = []
         for done in range(number):
             query = optimizer.ask()
+            if every is not None and query.params in tried:
+                free = [one for one in every if space.encoding.decode(one) not in tried]
+                if free:
+                    optimizer.forget(query, failed=False)
+                    query = optimizer.ask(arms=torch.stack(free))
             if (
                 done == number - 1
                 and (best := _recommended(optimizer)) is not None

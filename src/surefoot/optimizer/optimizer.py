@@ -586,8 +586,7 @@ class Optimizer:
             return False
         if self._told.failures.is_in_vain(point, rewards):
             return True
-        unstable = NO_INDICES
-        chance = self._told.failures.of_search([self._history.fitted.kernel], rewards, unstable)
+        chance = self._told.failures.of_search([self._history.fitted.kernel], rewards, NO_INDICES)
         return bool(chance(point.unsqueeze(0)) < LIKELY)
 
     def _choose_first(self, among: Sequence[Location] | None, space: Space | Joint) -> Location:

@@ -15,6 +15,9 @@ _FILLING, _SURROUNDING = 2048, 512
 _REACH = (0.1, 0.03, 0.01)  # of those that surround one, in the unit cube
 
 
+LISTED = 1024  # configurations of a small finite space
+
+
 def every_point(box: Box, most: int) -> Tensor | None:
     """All points of a finite box, where its rules hold.
 

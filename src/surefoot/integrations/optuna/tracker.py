@@ -30,7 +30,7 @@ from surefoot.parameters.encoding import Encoding
 from surefoot.parameters.parameter import shared_name
 from surefoot.regression.transforms import Affine, Chain, Log
 from surefoot.spaces import Box, Joint
-from surefoot.spaces.representatives import every_point
+from surefoot.spaces.representatives import LISTED, every_point
 from surefoot.types import InvalidInput, Query
 
 if TYPE_CHECKING:
@@ -38,9 +38,6 @@ if TYPE_CHECKING:
 
     from surefoot.beliefs import Belief
     from surefoot.optimizer import Optimizer
-
-
-LISTED = 1024  # configurations of a small finite space
 
 
 def alternatives(

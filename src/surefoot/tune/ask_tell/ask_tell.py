@@ -252,10 +252,9 @@ class AskTell:
                 f"trial {shown(id)} is being measured by another program, expected one that "
                 f"was asked for; `surefoot status {self.study_file.as_word}` lists them"
             )
-        begun = trial.datetime_start or datetime.now()
-        seconds = max(time.time() - begun.timestamp(), 0.0)
+        seconds = time.time() - (trial.datetime_start or datetime.now()).timestamp()
         self.trials.keep_units(result, state)
-        self.trials.record(trial, replace(result, seconds=seconds))
+        self.trials.record(trial, replace(result, seconds=max(seconds, 0.0)))
         state = self.opened.read()
         return self._told(state.trials[trial.number], state)
 

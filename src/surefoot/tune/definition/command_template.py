@@ -271,8 +271,7 @@ def _longest(piece: Piece, examples: Mapping[str, Sequence[Any]]) -> int:
     """The most bytes that a piece takes in an argument."""
     if piece.parameter is None:
         return _bytes(piece.text)
-    values = examples[piece.parameter]
-    return max(_bytes(piece.fill({piece.parameter: value})) for value in values)
+    return max(_bytes(piece.fill({piece.parameter: one})) for one in examples[piece.parameter])
 
 
 def _bytes(text: str) -> int:

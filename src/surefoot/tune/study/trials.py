@@ -167,8 +167,7 @@ class StudyTrials:
         owners = [trial_owner.owner_of(trial) for trial in running]
         elsewhere = all(owner is None or trial_owner.is_elsewhere(owner) for owner in owners)
         owned = [trial for trial, owner in zip(running, owners, strict=True) if owner is not None]
-        complete = state.finished + len(owned) >= self.target(state)
-        return owned if elsewhere and complete else []
+        return owned if elsewhere and state.finished + len(owned) >= self.target(state) else []
 
     def hand_over(self, trials: Sequence[Trial]) -> None:
         """Leave trials that this process has begun to whoever will tell their values.
