@@ -56,6 +56,7 @@ def test_values_of_a_parameter(parameter, values, others):
         (lambda: Choice([False, "0", 0.0]), "got 0.0 and False, which are equal, expected"),
         (lambda: Int(2**53, 2**53 + 9), "expected steps that float64 can tell apart"),
         (lambda: Int(-(2**53) - 9, -(2**53)), "expected steps that float64 can tell apart"),
+        (lambda: Int(0, 10**18), "expected steps that float64 can tell apart"),
         (lambda: Choice([2, 1], ordered=True), "expected increasing numbers"),
         (lambda: Choice(["a", "b"], ordered=True), "expected increasing numbers"),
     ],
@@ -114,3 +115,13 @@ def test_a_choice_may_be_a_scalar_of_numpy(choices: list[Any]) -> None:
         assert choice.index(np.array([value])[0]) == choice.index(value) == number
     assert not Choice([0, 2]).contains(np.True_)
     assert not Choice([True, False]).contains(np.int64(1))
+
+
+@pytest.mark.parametrize(
+    ("low", "step"), [(5 * 10**15, 1), (2**52, 1), (2**53 - 10, 1), (2**53, 2), (-(2**53), 1)]
+)
+def test_large_integers_that_float64_tells_apart_are_all_there(low: int, step: int) -> None:
+    space = sf.parameters.Space({"n": Int(low, low + 10 * step, step=step)})
+    values = [low + step * index for index in range(11)]
+    points = [space.encoding.encode({"n": value}) for value in values]
+    assert [space.encoding.decode(point)["n"] for point in points] == values

@@ -170,6 +170,20 @@ def test_no_two_that_wait_are_alike(write) -> None:
     assert len({*waiting}) == len(waiting)
 
 
+@pytest.mark.daily(2)
+def test_defaults_that_are_never_told_are_measured_all_the_same(write) -> None:
+    path = write("[confirm]\nevery = 4", rounds=60)
+    path.write_text(path.read_text().replace("low =", "default = 1, low ="))
+    study = open_ask_tell(path)
+    (lost,) = study.ask(1)
+    again = 0
+    for _ in range(13):
+        (one,) = study.ask(1)
+        again += one.params == lost.params
+        study.tell(one.id, 1.0 + one.params["share"])
+    assert again >= 2
+
+
 SMALL_BRACES = SMALL.replace("{", "{{").replace("}", "}}")
 
 

@@ -58,6 +58,7 @@ FAILURES = {  # by index: the reason, and whether the configuration is not to bl
         (([1.5], {"p99": 2}), "p99", {"samples": [1.5], "reported": {"p99": 2}}),
         ((1.5, {"sem": 2}), "sem", {"value": 1.5, "reported": {"sem": 2.0}}),
         ((1.5, {"worker": None}), "", {"value": 1.5}),
+        ((1.5, {"worker": np.array([1, 2])}), "", {"value": 1.5, "worker": "[1 2]"}),
     ],
 )
 def test_replies(returned, reported, reply):
@@ -134,13 +135,28 @@ def test_objectives_that_were_not_returned_are_named(returned) -> None:
     )
 
 
-@pytest.mark.parametrize("end", ["return x", "raise OSError('no such program')"])
-def test_a_forked_process_that_comes_back_answers_nothing(tmp_path, end) -> None:
+IN_MODULE = "import os, time\nif os.fork(): time.sleep(0.3)\ndef measure(x):\n    return x\n"
+IN_FUNCTION = """
+import os, time
+def measure(x):
+    if not os.fork():
+        {}
+    time.sleep(0.2)
+    return x
+"""
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        IN_MODULE,
+        IN_FUNCTION.format("return x"),
+        IN_FUNCTION.format("raise OSError('no such program')"),
+    ],
+)
+def test_a_forked_process_that_comes_back_answers_nothing(tmp_path, module) -> None:
     """Else its reply is taken for that of the next configuration, and so on for the whole run."""
-    (tmp_path / "forking.py").write_text(
-        f"import os, time\ndef measure(x):\n    if not os.fork():\n        {end}\n"
-        "    time.sleep(0.2)\n    return x\n"
-    )
+    (tmp_path / "forking.py").write_text(module)
     objective = FunctionObjective("forking:measure", ["x"], tmp_path, 60.0)
     try:
         results = [objective.measure({"x": float(index)}, Stop()) for index in range(4)]

@@ -7,7 +7,7 @@ import pytest
 from optuna.trial import TrialState
 
 from support.study_doubles import COMMAND, Scripted, all_of, measurement, trials_of
-from surefoot.tune import StudyFileError, open_study
+from surefoot.tune import StudyFileError, open_study, run
 from surefoot.tune.measuring.measurement import Failure
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study import table_import, trial_rows
@@ -164,8 +164,21 @@ def test_what_optuna_has_recorded_of_constraints_is_said(write_study, tmp_path):
         return 1.0
 
     old.optimize(objective, n_trials=2)
-    assert import_study(write_study(), tmp_path / "old.db", said.append).trials == 2
+    path = write_study(("[parameters]", "[constraints]\nmem = { max = 1 }\n[parameters]"))
+    assert import_study(path, tmp_path / "old.db", said.append).trials == 2
     assert said == [
         "old.db: 'mem': constraints that Optuna has recorded are not taken over; for one in "
         "[constraints], import a table with its values as `constraint_NAME`"
     ]
+
+
+def test_nothing_is_said_of_constraints_that_are_taken_over(write_study, tmp_path):
+    limited = ("[parameters]", "[constraints]\nmem = { max = 1 }\n[parameters]")
+    bench = "import sys\nprint('mem=0.5')\nprint(float(sys.argv[2]))\n"
+    run(write_study(limited, bench=bench), rounds=2, quiet=True)
+    said = []
+    path = write_study(limited, RENAMED, bench=bench)
+    assert import_study(path, tmp_path / "hill.db", said.append).trials == 2
+    assert said == []
+    adopted = open_study(path).study.get_trials()
+    assert [one.user_attrs["constraints"] for one in adopted] == [{"mem": 0.5}] * 2

@@ -38,10 +38,11 @@ class SafeSet:
     Gamma(1, w) prior of that rate, f failures, and successes that are connected by steps of total
     length b, the next step of length r succeeds with probability :math:`((w+b)/(w+b+r))^{1+f}`,
     with w = 1. The edge of a failure at distance s is taken to be anywhere between, and half of all
-    steps to lead towards it, so that a step fails with probability r / (r + s) / 2. Once a limit
-    has a model, which knows of its failures but may extrapolate badly from few values, w is a tenth
-    of their number and f is 0. Distances are Euclidean, relative to the extents of the space. A
-    category or special value with which nothing was measured is not safe.
+    steps to lead towards it, so that a step fails with probability r / (r + s) / 2. Unless
+    measurements must not fail, f is 0 once a limit has a model, which knows of its failures, and w
+    a tenth of the number of its values, from few of which it may extrapolate badly. Distances are
+    Euclidean, relative to the extents of the space. A category or special value with which nothing
+    was measured is not safe.
 
     Args:
         space: The space, of which a part may be chosen from.
@@ -92,7 +93,7 @@ class SafeSet:
 
     @property
     def _announced(self) -> Tensor:
-        """Points (b, d) beyond an edge that no model knows of."""
+        """Points (b, d) beyond an edge, unless the models of the limits know of them all."""
         return self.broken[:0] if self.is_modelled and not self.survives else self.broken
 
     @cached_property

@@ -227,8 +227,7 @@ class Belief:
                 or the kernel is fitted, if the rewards contradict what is assumed, and if the
                 space has no such design.
         """
-        at = None if design is None else self._located([design])[0]
-        found = certificate_of(self, delta, at)
+        found = certificate_of(self, delta, None if design is None else self._located([design])[0])
         if isinstance(found, str):
             raise InvalidInput(f"there is no certificate: {found}.")
         return found

@@ -145,8 +145,8 @@ class LeverageSampling:
     def __post_init__(self) -> None:
         if self.oversampling is not None:
             checks.at_least_one("oversampling", self.oversampling)
-        horizon = 1 if self.horizon is None else self.horizon
-        oversampling(horizon, self.delta, self.accuracy)  # checks them
+        # It checks them.
+        oversampling(1 if self.horizon is None else self.horizon, self.delta, self.accuracy)
         checks.at_least_one("ratio", self.ratio)
         for name, known in (
             ("resample", ("every-round", "adaptive")),

@@ -392,7 +392,10 @@ def _check_range(number: Number) -> None:
     if number.log and number.step not in (None, 1):
         raise InvalidParameter("", "step", "given together with `log`, expected one of the two")
     step = math.inf if number.step is None else float(number.step)
-    if step < sys.float_info.epsilon * max(abs(low), abs(high), float(high) - float(low)):
+    if step < max(
+        sys.float_info.epsilon * (float(high) - float(low)),
+        math.ulp(math.nextafter(max(abs(low), abs(high)), 0.0)),
+    ):
         raise InvalidParameter("", "step", f"got {number.step!r}, {TOO_FINE}")
     if not is_on_grid(high, low, number.step):
         raise InvalidParameter(

@@ -21,6 +21,7 @@ from botorch.acquisition import (
     qLogNoisyExpectedImprovement,
 )
 from botorch.acquisition.max_value_entropy_search import qLowerBoundMaxValueEntropy
+from botorch.acquisition.multi_objective.logei import qLogNoisyExpectedHypervolumeImprovement
 from botorch.acquisition.objective import (
     ExpectationPosteriorTransform,
     ScalarizedPosteriorTransform,
@@ -388,6 +389,11 @@ def test_outcomes_with_a_fitted_transformation_are_sampled_together() -> None:
         torch.testing.assert_close(ours[..., output], own[..., 0])
     fantasy = both.fantasize(points, SobolQMCNormalSampler(torch.Size([2]), seed=0))
     assert fantasy.posterior(points).mean.shape == (2, 3, 2)
+    data = torch.cat([y, measured(30)[1]], -1)
+    scaled = RobustGP(x, data, outcome_transform=Standardize(m=2), hyperparameters=WARPED)
+    reference = torch.tensor([-50.0, -1.0], dtype=torch.float64)
+    gain = qLogNoisyExpectedHypervolumeImprovement(scaled, reference, x)
+    assert gain(points[None]).isfinite().all()
 
 
 def test_an_outcome_transform_of_the_user_comes_before_the_fitted_one() -> None:

@@ -49,6 +49,11 @@ class ChainPosterior(TransformedPosterior):
             "affine: make the model with `hyperparameters=HyperparameterFit(warped=False)`."
         )
 
+    @property
+    def batch_shape(self) -> torch.Size:
+        """Batch shape of the posterior, for transforms of the user's own."""
+        return self._posterior.batch_shape
+
     def quantile(self, value: Tensor) -> Tensor:
         """Quantiles at probabilities in (0, 1), as those of `posterior`."""
         level = value if self._transform.chains[0].is_increasing else 1.0 - value

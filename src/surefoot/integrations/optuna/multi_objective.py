@@ -18,6 +18,7 @@ from surefoot._internal.pareto import non_dominated
 from surefoot._internal.process_settings import with_own_settings
 from surefoot._internal.user_warnings import warn
 from surefoot.beliefs.belief import rows
+from surefoot.integrations.optuna.choosable import encoded
 from surefoot.integrations.optuna.common_space import chosen_for, configuration_distributions
 from surefoot.integrations.optuna.endings import trials_of
 from surefoot.integrations.optuna.fitted_values import as_array
@@ -218,8 +219,9 @@ def belief(study: Study, sampler: SurefootSampler | None = None) -> MultiObjecti
             f"no trial of study {study.study_name!r} has a finite value of every objective."
         )
     first = objectives[names[0]]
-    allowed = first.belief.space.design.allows(
-        first.points(chosen_for(complete, configuration_distributions(first.encoding.space)))
+    design, known = first.belief.space.design, configuration_distributions(first.encoding.space)
+    allowed = design.allows(
+        encoded(first.encoding, chosen_for(complete, known)).to(design.lower.device)
     )
     if not bool(allowed.any()):
         raise NotReady(

@@ -446,8 +446,9 @@ class StudyBelief:
         known = {*map(shared_name, self.encoding.parameters), *self.constant}
         if unknown := {name for one in settings for name in one} - known:
             warn(
-                f"predictions do not depend on {', '.join(sorted(map(str, unknown)))}, which not "
-                "all trials have: ask a belief of `parts`, each of trials with the same parameters."
+                f"predictions do not depend on {', '.join(sorted(map(str, unknown)))}, which the "
+                "model of all trials does not have: where some trials have it, ask a belief of "
+                "`parts`, each of trials with the same parameters."
             )
         return found.to(self.belief.space.design.lower.device)
 

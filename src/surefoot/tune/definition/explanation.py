@@ -172,8 +172,7 @@ def _section(path: list[Any], raw: dict[str, Any]) -> type[Section] | None:
         return variable_type(table) if path[0] == "environment" else PARAMETER_TYPES[table["type"]]
     if path[0] == "fidelity" and len(path) > 1:
         return LevelsSection
-    is_of_names = path[0] in ("constraints", "objectives") and len(path) == 1
-    return None if is_of_names else _table(path[0])
+    return None if path[0] in ("constraints", "objectives") and len(path) == 1 else _table(path[0])
 
 
 def _table(name: str) -> type[Section] | None:

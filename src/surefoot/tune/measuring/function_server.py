@@ -22,6 +22,8 @@ from collections.abc import Callable
 from operator import attrgetter
 from typing import Any
 
+_PROCESS = os.getpid()
+
 
 def main() -> None:
     requests, replies = (int(number) for number in sys.argv[1:3])
@@ -39,12 +41,8 @@ def main() -> None:
             _reply(out, {"error": _describe(error)})
             return
         _reply(out, {"value": 0.0})
-        own = os.getpid()
         for line in incoming:
-            answer = _call(function, json.loads(line), reported, first)
-            if os.getpid() != own:  # of a process that the function forked, and that came back
-                os._exit(1)
-            _reply(out, answer)
+            _reply(out, _call(function, json.loads(line), reported, first))
 
 
 def _load(module: str, name: str, parameters: list[str]) -> Callable[..., Any]:
@@ -74,7 +72,7 @@ def _call(
         pair = isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict)
         value = result[0] if pair else result
         told = result[1].items() if pair else ()
-        others = {str(name): one for name, one in told if (name, one) != ("worker", None)}
+        others = {str(name): one for name, one in told if name != "worker" or one is not None}
         try:
             if names and not pair:
                 raise TypeError
@@ -141,6 +139,8 @@ def _describe(error: BaseException) -> str:
 
 
 def _reply(out: Any, message: dict[str, Any]) -> None:
+    if os.getpid() != _PROCESS:  # forked by the function or its module, and came back
+        os._exit(1)
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
     out.write(json.dumps(message) + "\n")

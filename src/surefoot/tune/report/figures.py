@@ -312,8 +312,8 @@ def quantiles(report: Report) -> go.Figure:
     residuals = np.sort([value - one.mean for one, value in known if one is not None])
     # As an estimate of the standard deviation, the median absolute deviation resists outliers.
     scale = stats.median_abs_deviation(residuals, scale="normal")
-    levels = (np.arange(1, residuals.size + 1) - 0.375) / (residuals.size + 0.25)  # Blom, 1958
-    normal = stats.norm.ppf(levels)
+    # Blom, 1958
+    normal = stats.norm.ppf((np.arange(1, residuals.size + 1) - 0.375) / (residuals.size + 0.25))
     line = np.median(residuals) + scale * normal
     axis = AxisRange.of(residuals, [line[0], line[-1]])
     figure = new_figure(

@@ -131,8 +131,15 @@ class Schedule:
             again = Planned(self.state.recommendation.params, {REMEASURED: "recommended"})
         else:
             return None
-        running = (one.params for one in self.state.trials if one.state == TrialState.RUNNING)
-        return None if again.params in running else again
+        trials = self.state.trials
+        since = [-1] * every + [one.number for one in trials if one.state.is_finished()]
+        # What began before so many ended may never be told.
+        waits = any(
+            one.state == TrialState.RUNNING and one.params == again.params
+            for one in trials
+            if one.number > since[-every]
+        )
+        return None if waits else again
 
     @property
     def end(self) -> EndOfSearch | None:

@@ -16,6 +16,7 @@ from optuna.storages import BaseStorage, RDBStorage
 from sqlalchemy import Connection, Engine, create_engine, inspect, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.pool import NullPool
 
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.plain_text import shown_storage
@@ -107,8 +108,11 @@ class Server(Location):
 
     @cached_property
     def _locks(self) -> Engine:
-        """The engine of the lock's connection, without transactions: servers end idle ones."""
-        engine = self.engine(isolation_level="AUTOCOMMIT", pool_size=1)
+        """The engine of the lock's connection, without transactions: servers end idle ones.
+
+        None is kept: another process may need it, where a server allows few.
+        """
+        engine = self.engine(isolation_level="AUTOCOMMIT", poolclass=NullPool)
         engine.connect().close()
         return engine
 

@@ -68,12 +68,15 @@ _SYSTEM = {
 }
 _SERVERS = {  # SQLSTATE of PostgreSQL, numbers of MySQL and MariaDB
     # A transaction, or too few privileges; the server, or too few privileges.
-    **dict.fromkeys(("25006", "42501", "1290", "1836", "1044", "1142"), READ_ONLY),
+    **dict.fromkeys(("25006", "42501", "1290", "1792", "1836", "1044", "1142"), READ_ONLY),
     **dict.fromkeys(("53100", "1021", "1114"), FULL),
     **dict.fromkeys(("XX001", "XX002"), DAMAGED),  # data, index
 }
 # A statement's time limit, locks, serialization, deadlocks, failovers, the rest of a transaction.
-_PASSING = {"57014", "55P03", "40001", "40P01", "25006", "25P02", "1205", "1213", "1290", "1836"}
+_PASSING = {
+    *("57014", "55P03", "40001", "40P01", "25006", "25P02"),
+    *("1205", "1213", "1290", "1792", "1836"),
+}
 _ATTEMPTS, _PAUSE = 8, 0.25  # pauses in seconds, each twice as long as the last: half a minute
 
 

@@ -32,6 +32,7 @@ from surefoot.tune.study.trial_attributes import (
     OWNER,
     is_round,
     study_units,
+    trial_constraints,
     trial_environment,
     trial_start,
 )
@@ -88,7 +89,8 @@ def import_study(
         note(assumption(file.name, assumed))
     takeover = _Takeover(study_file, file, sizes, conversion, *_conditions(study_file, given or {}))
     rounds = [trial for trial in trials if is_round(trial) and trial.state != TrialState.PRUNED]
-    if unread := sorted({one for trial in rounds for one in constraints_of(trial)}):
+    only = [constraints_of(one).keys() - trial_constraints(one).keys() for one in rounds]
+    if unread := sorted(set[str]().union(*only)):
         note(
             f"{file.name}: {', '.join(map(shown, unread))}: constraints that Optuna has recorded "
             "are not taken over; for one in [constraints], import a table with its values as "

@@ -117,8 +117,7 @@ def trial_table(state: StudyState) -> tuple[list[dict[str, Any]], list[str]]:
             **{f"unit_{of[n]}": one for n, one in units.reported.items() if n in of},
         }
 
-    columns = list(row(create_trial(state=TrialState.WAITING)))
-    return [row(trial) for trial in state.trials], columns
+    return [row(trial) for trial in state.trials], list(row(create_trial(state=TrialState.WAITING)))
 
 
 def reported(study_file: StudyFile) -> dict[str, str]:
