@@ -21,6 +21,7 @@ from surefoot.acquisition import (
     Plan,
     Policy,
     Reporting,
+    ScorePolicy,
     ScoreRule,
     UpperConfidenceBound,
 )
@@ -46,6 +47,7 @@ from surefoot.widths import srinivas
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
 
+_ALONG = 64  # values of an environment of one variable by which a design is chosen
 _COMPARED = 0.375  # of the initial design at the lowest fidelity, measured at all of them
 
 
@@ -195,6 +197,9 @@ def robust(
             plan=plan(0 if initial is None else initial),
             reporting=Reporting(interval=Credible()),
         )
+    is_density = isinstance(space, Joint) and not space.environment.finite
+    if is_density and space.environment.dimension == 1 and not isinstance(policy, Policy):
+        policy = ScorePolicy(policy, values=_ALONG)
     fit = _fit(space, problem.risk, effects)
     if problem.prior is not None:
         known = problem.prior.outcome.observations

@@ -77,8 +77,7 @@ class Digest:
         value, mass = self._value[: self._values][here], self._mass[: self._values][here]
         order = np.argsort(value, kind="stable")
         value, mass = value[order], mass[order]
-        middle = np.cumsum(mass) - 0.5 * mass
-        stretch = np.floor(middle / mass.sum() * values).astype(np.int64)
+        stretch = np.floor((np.cumsum(mass) - 0.5 * mass) / mass.sum() * values).astype(np.int64)
         totals = np.bincount(stretch, weights=mass)
         moments = np.bincount(stretch, weights=mass * value)
         total = totals[totals > 0]

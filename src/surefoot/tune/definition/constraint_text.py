@@ -28,8 +28,9 @@ def constraint_lines(
             words.
         units: Units of the constraints by name.
     """
-    known = units or {}
-    each = [f"  {describe(name, one, known.get(name))}" for name, one in constraints.items()]
+    each = [
+        f"  {describe(name, one, (units or {}).get(name))}" for name, one in constraints.items()
+    ]
     lines = ["Constraints there:", *each] if each else []
     if best.unmeasured:
         lines.append(

@@ -83,8 +83,8 @@ class ContinuousVariable(Section):
         within = (torch.arange(SAMPLES, dtype=torch.float64) + 0.5) / SAMPLES
         levels = edges[:-1, None] + weights[:, None] * within
         means = self.density().icdf(levels.reshape(-1, 1)).reshape(levels.shape).mean(-1)
-        values = [self.low, *means.tolist(), self.high]
-        return values, [ROUNDING, *weights.tolist(), ROUNDING]  # for the worst case only
+        # The ends are for the worst case only.
+        return [self.low, *means.tolist(), self.high], [ROUNDING, *weights.tolist(), ROUNDING]
 
 
 class NormalVariable(ContinuousVariable):
