@@ -509,7 +509,7 @@ def test_a_bound_that_float32_has_rounded_is_the_bound(text, parameter, value):
     ("text", "choices", "value"),
     [
         ("512.0", [512, 1024], 512),
-        ("1.0", [1, 2.5, True], 1),
+        ("1.0", [1, 2.5, False], 1),
         ("1.0", [1, "1.0"], "1.0"),
         ("1.0", [True, "a"], None),
     ],
