@@ -54,9 +54,9 @@ def room_of(arms: Arms, kernel: Kernel) -> Tables:
         kernel: The prior covariance.
     """
     prior = kernels.diagonal(kernel, arms.points).detach()
-    return (
-        ShardedRoom(arms, prior, kernel) if isinstance(arms.storage, Sharded) else Room(arms, prior)
-    )
+    if isinstance(arms.storage, Sharded):
+        return ShardedRoom(arms, prior, kernel)
+    return Room(arms, prior)
 
 
 class Features(Protocol):
