@@ -91,9 +91,8 @@ class MultitaskNormal(MultitaskMultivariateNormal, Normal):
     def independent(cls, normals: Sequence[MultivariateNormal]) -> MultitaskNormal:
         """The law of independent outcomes, given that of the values (..., q) of each."""
         mean = torch.stack([one.mean for one in normals], -1)
-        covariances = [one.lazy_covariance_matrix.to_dense() for one in normals]
-        blocks = to_linear_operator(torch.stack(covariances, -3))
-        return cls(mean, BlockDiagLinearOperator(blocks), interleaved=False)
+        blocks = torch.stack([one.lazy_covariance_matrix.to_dense() for one in normals], -3)
+        return cls(mean, BlockDiagLinearOperator(to_linear_operator(blocks)), interleaved=False)
 
     def __getitem__(self, idx: Any) -> MultivariateNormal:
         """The law of some points, outcomes or batches."""

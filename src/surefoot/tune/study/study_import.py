@@ -89,8 +89,9 @@ def import_study(
         note(assumption(file.name, assumed))
     takeover = _Takeover(study_file, file, sizes, conversion, *_conditions(study_file, given or {}))
     rounds = [trial for trial in trials if is_round(trial) and trial.state != TrialState.PRUNED]
-    only = [constraints_of(one).keys() - trial_constraints(one).keys() for one in rounds]
-    if unread := sorted(set[str]().union(*only)):
+    if unread := sorted(
+        {name for one in rounds for name in constraints_of(one).keys() - trial_constraints(one)}
+    ):
         note(
             f"{file.name}: {', '.join(map(shown, unread))}: constraints that Optuna has recorded "
             "are not taken over; for one in [constraints], import a table with its values as "
