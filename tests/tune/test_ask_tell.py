@@ -611,6 +611,11 @@ def test_a_program_gets_the_recommendation_that_the_command_prints(write):
         study.tell(one.id, 1.0 + one.params["share"])
     answer = Verbs(study).answer({"verb": "recommend"})
     assert answer == json.loads(surefoot("recommend", path, "--json")[1])
+    written = path.with_suffix(".html")
+    assert surefoot("report", path, "-o", written)[0] == 0
+    report = written.read_text()
+    assert "surefoot ask study.toml" in report
+    assert "surefoot tune" not in report
     assert Verbs(study).answer({"verb": "forget", "id": 0, "measured": "dead"})["forgotten"]
     assert Verbs(study).answer({"verb": "recommend"})["trials"] == 3
 

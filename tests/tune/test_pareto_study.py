@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import optuna
 import pytest
 from optuna.trial import TrialState, create_trial
 
@@ -25,6 +26,8 @@ from surefoot.tune.measuring.observed_constraints import check_constraints
 from surefoot.tune.measuring.quantity import Quantity
 from surefoot.tune.study.front_text import preferences
 from surefoot.tune.study.opened_study import OpenedStudy, create_study
+from surefoot.tune.study.study_import import import_study
+from surefoot.tune.study.table_import import import_table
 from surefoot.tune.study.trial_attributes import UNITS
 from surefoot.types import InvalidInput
 
@@ -392,3 +395,20 @@ def test_predictions_have_all_objectives(measured: OpenedStudy) -> None:
     (found,) = json.loads(surefoot("predict", path, "x=0.5", "--json"))
     assert found["objectives"]["cost"]["value"] == found["value"]
     assert found["objectives"]["speed"]["lower"] < 0.75 < found["objectives"]["speed"]["upper"]
+
+
+def test_a_study_of_optuna_with_several_objectives_is_imported_from_its_table(write, tmp_path):
+    study = optuna.create_study(
+        storage=f"sqlite:///{tmp_path}/old.db", directions=["minimize", "maximize"]
+    )
+    study.optimize(lambda trial: (trial.suggest_float("x", 0, 1), 3.0 + trial.number), n_trials=3)
+    path = write()
+    with pytest.raises(InvalidInput, match=r"minimize, maximize, .* `study.trials_dataframe\(\)`"):
+        import_study(path, tmp_path / "old.db")
+    study.trials_dataframe().to_csv(tmp_path / "old.csv", index=False)
+    assert import_table(path, tmp_path / "old.csv").trials == 3
+    trials = open_study(path).study.get_trials()
+    assert [trial.value for trial in trials] == [trial.values[0] for trial in study.trials]
+    assert [trial.user_attrs[CONSTRAINTS] for trial in trials] == [
+        {"speed": trial.values[1]} for trial in study.trials
+    ]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import optuna
 import pytest
 from optuna.trial import TrialState
 
 from support.study_doubles import COMMAND, Scripted, all_of, measurement, trials_of
-from surefoot.tune import StudyFileError, open_study, run
+from surefoot.tune import StudyFileError, export, import_table, open_study, run
 from surefoot.tune.measuring.measurement import Failure
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study import table_import, trial_rows
@@ -91,6 +93,25 @@ def test_a_study_that_cannot_be_taken_over_is_refused(
     with pytest.raises(InvalidInput, match=message):
         import_study(path, tmp_path / "hill.db")
     assert not (tmp_path / "valley.db").exists()
+
+
+def test_an_infinite_value_is_a_failed_measurement_as_if_it_were_printed(write_study, tmp_path):
+    def objective(trial: optuna.Trial) -> float:
+        trial.suggest_int("size", 512, 65536, log=True)
+        trial.suggest_categorical("mode", ["OFF", "NORMAL", "FULL"])
+        return (math.inf, -math.inf, 2.0)[trial.number] + trial.suggest_float("share", 0, 1)
+
+    study = optuna.create_study(storage=f"sqlite:///{tmp_path}/old.db")
+    study.optimize(objective, n_trials=3)
+    path = write_study()
+    done = import_study(path, tmp_path / "old.db")
+    assert (done.trials, done.failed) == (3, 2)
+    failed, other, measured = open_study(path).study.get_trials()
+    assert failed.user_attrs["failure"] == "the value is inf, expected a finite number"
+    assert other.user_attrs["failure"] == "the value is -inf, expected a finite number"
+    assert measured.value == study.trials[2].value
+    export(open_study(path), tmp_path / "table.csv")
+    assert import_table(path, tmp_path / "table.csv").present == 3
 
 
 RANGE = {"type": "int", "low": 1, "high": 10, "special": [0]}

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from support.study_doubles import Scripted, all_of, measurement, trials_of
 from surefoot import SurefootError
 from surefoot.cli import app
-from surefoot.tune import StudyFile, open_study, run
+from surefoot.tune import StudyFile, import_table, open_study, run
 from surefoot.tune.definition.command_template import CommandTemplate
 from surefoot.tune.definition.section import ValueName
 from surefoot.tune.definition.study_file import StudyFileError
@@ -204,7 +204,7 @@ class TestTerminal:
 
 
 def test_cells_that_a_spreadsheet_would_compute_are_text(tmp_path):
-    choices = ["=1+1", "+cmd", "-x", "@sum", "\tx", "\rx", "-1.5", "plain"]
+    choices = ["=1+1", "+cmd", "-x", "@sum", "\tx", "-1.5", "plain", "'=1", "''-x", "'x", "\rx"]
     path = tmp_path / "STUDY.toml"
     path.write_text(
         '[study]\nname = "s"\ndirection = "minimize"\nrounds = 2\n'
@@ -221,9 +221,17 @@ def test_cells_that_a_spreadsheet_would_compute_are_text(tmp_path):
     with (tmp_path / "trials.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert [row["params_x"] for row in rows] == [
-        *("'=1+1", "'+cmd", "'-x", "'@sum", "'\tx", "'\\x0dx", "-1.5", "plain")
+        *("'=1+1", "'+cmd", "'-x", "'@sum", "'\tx", "-1.5", "plain", "''=1", "'''-x", "'x"),
+        "'\\x0dx",
     ]
     assert rows[0]["value"] == "-1.5"
+    with (tmp_path / "again.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows[:-1])
+    (tmp_path / "s.db").unlink()
+    assert import_table(path, tmp_path / "again.csv").trials == len(choices) - 1
+    assert [one.params["x"] for one in open_study(path).study.get_trials()] == choices[:-1]
 
 
 SECRET = "s3cr3t/wo:rd"

@@ -103,7 +103,9 @@ def collect(state: StudyState) -> Report:
         study_text=escaped(
             study_file.hide_passwords(study_file.path.read_text(encoding="utf-8-sig"))
         ),
-        command=escaped(f"surefoot tune {study_file.as_word}"),
+        command=escaped(
+            f"surefoot {'tune' if study_file.objective.measures else 'ask'} {study_file.as_word}"
+        ),
         versions=_versions(),
         storage=_storage(study_file),
         seed=study_file.study.seed,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ import optuna
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from surefoot.integrations.optuna import ENVIRONMENT
+from surefoot.integrations.optuna.attributes import FAILURE
 from surefoot.integrations.optuna.constraints import constraints_of
 from surefoot.tune.comparison.named_settings import given_values
 from surefoot.tune.definition.study_file import StudyFile
@@ -179,10 +181,13 @@ class _Takeover:
             for key, value in attributes_in_units(trial.user_attrs, self.sizes).items()
             if key != OWNER
         }
-        value = trial.value if trial.state == TrialState.COMPLETE else None
+        told = trial.value if trial.state == TrialState.COMPLETE else None
+        measured = told if told is not None and math.isfinite(told) else None
+        if told != measured:
+            attributes[FAILURE] = f"the value is {told}, expected a finite number"
         adopted = create_trial(
-            state=trial.state,
-            value=None if value is None else scaled(value, self.sizes.get(VALUE, 1.0)),
+            state=TrialState.FAIL if measured is None else TrialState.COMPLETE,
+            value=None if measured is None else scaled(measured, self.sizes.get(VALUE, 1.0)),
             params=params,
             distributions=distributions,
             user_attrs=attributes | self._environment(trial) | {IMPORTED: identity},

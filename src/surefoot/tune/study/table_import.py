@@ -193,9 +193,10 @@ class _Table:
     def __init__(self, study_file: StudyFile, path: Path) -> None:
         self.study_file, self.path = study_file, path
         header, self._rows = read_table(path)
+        objectives = [VALUE, *[f"objective_{name}" for name in study_file.scheme.objectives][1:]]
+        names = OTHER_NAMES | {f"values_{index}": name for index, name in enumerate(objectives)}
         self.header = [
-            name if name in study_file.parameters else OTHER_NAMES.get(name, name)
-            for name in header
+            name if name in study_file.parameters else names.get(name, name) for name in header
         ]
         self.variables = study_file.scheme.variables
         self.parameters = {
@@ -515,4 +516,4 @@ def _storable(time: datetime) -> datetime:
 
 def _unquoted(cell: str) -> str:
     """Without the `'` that `export` puts before what a spreadsheet takes for a formula."""
-    return cell[1:] if cell[:1] == "'" and cell[1:].startswith(FORMULA) else cell
+    return cell[1:] if cell[:1] == "'" and cell.lstrip("'").startswith(FORMULA) else cell

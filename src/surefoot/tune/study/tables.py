@@ -148,7 +148,7 @@ def _cell(value: Any) -> Any:
     """A value that a spreadsheet takes for text if it is text, never for a formula."""
     if not isinstance(value, str):
         return value
-    formula = value.startswith(FORMULA) and plain_number(value) is None
+    formula = value.lstrip("'").startswith(FORMULA) and plain_number(value) is None
     return escaped(f"'{value}" if formula else value)
 
 
