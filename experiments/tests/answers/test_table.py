@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from surefoot import InvalidInput
-from surefoot_experiments.answers import given, record, table, tasks
+from surefoot_experiments.answers import conditions, given, record, table, tasks
 from surefoot_experiments.cli import app
 from surefoot_experiments.scoreboard.scores import PAIR, RELATIVE
 from surefoot_experiments.scoreboard.trials import CHECKPOINTS
@@ -55,10 +55,31 @@ def data_sets(error, rival):
     return pd.DataFrame([{"task": "set", "trial": seed, **row} for seed in (20, 21)])
 
 
+def under_conditions(factor, rival):
+    return pd.DataFrame(
+        {
+            "task": task,
+            "kind": conditions.SAFE,
+            "half": "development",
+            "rival": rival,
+            "trial": 50,
+            "evaluations": evaluations,
+            "gap": factor * gap,
+            "on the way": 2.0,
+        }
+        for task, gaps in {"wall": (0.4, 0.2), "hole": (0.9, 0.3)}.items()
+        for evaluations, gap in zip((20, 40), gaps, strict=True)
+    )
+
+
 @pytest.fixture
 def now():
     parts = [data_sets(0.9, given.SUREFOOT), data_sets(1.2, given.ROBUST_GP)]
-    return {CHECKPOINTS: searches(0.5, "surefoot"), given.GIVEN: pd.concat(parts)}
+    return {
+        CHECKPOINTS: searches(0.5, "surefoot"),
+        given.GIVEN: pd.concat(parts),
+        conditions.CONDITIONS: under_conditions(1.0, "surefoot"),
+    }
 
 
 @pytest.fixture
@@ -67,6 +88,7 @@ def rivals():
     return {
         CHECKPOINTS: pd.concat([random, searches(1.0, "optuna-tpe")]),
         given.GIVEN: data_sets(0.6, given.INFORMED),
+        conditions.CONDITIONS: under_conditions(3.0, "random"),
     }
 
 
@@ -132,16 +154,20 @@ def test_a_pair_is_of_the_same_task_and_seed_in_any_order(rivals):
 
 
 def test_the_report_has_every_family_and_a_line_for_the_commit(now, rivals):
-    base = {**now, CHECKPOINTS: searches(1.0, "surefoot")}
+    earlier = under_conditions(0.5, "surefoot")
+    base = {**now, CHECKPOINTS: searches(1.0, "surefoot"), conditions.CONDITIONS: earlier}
     text = table.report(now, base, rivals)
     last = text.splitlines()[-1]
     assert last == (
-        f"answers: {tasks.SMOOTH} -0.69 ± 0.00, {tasks.RUGGED} -0.69, error {given.CLEAN} +0.00"
+        f"answers: {tasks.SMOOTH} -0.69 ± 0.00, {tasks.RUGGED} -0.69, "
+        f"{conditions.SAFE} +0.69 ± 0.00, error {given.CLEAN} +0.00"
     )
     rows = {cells[0]: cells[1:] for cells in map(_cells, text.splitlines()) if len(cells) > 1}
     assert rows["family"][:4] == ["tasks", "gap at 15", "gap at 30", "intervals at the choice"]
     assert rows[tasks.RUGGED][-2:] == ["-0.69", "-0.69"]
     assert rows["rank of all"] == ["1.00", "2.00", "3.00"]
+    gaps = ["0.6 (1.8)", "0.24 (0.73)"]
+    assert rows[conditions.SAFE] == [*gaps, *["2 (2)"] * 2, *["+0.69 ± 0.00"] * 2]
     own = rows[f"{given.CLEAN}: {given.SUREFOOT}"]
     assert own == ["0.90", "1.50", "90%", "80%", "3.00", "0.00", "1.00", "+0.00"]
 
@@ -158,6 +184,9 @@ def test_a_missing_result_is_an_error_that_names_the_task_and_the_command(now, r
     others = {**rivals, CHECKPOINTS: rivals[CHECKPOINTS].query("task != 'c'")}
     with pytest.raises(InvalidInput, match=r"result of random, such as c: .* answers rivals"):
         table.report(now, now, others)
+    base = {**now, conditions.CONDITIONS: under_conditions(1.0, "surefoot").query("task != 'hole'")}
+    with pytest.raises(InvalidInput, match=r"last state, such as hole: "):
+        table.report(now, base, rivals)
     others = {**rivals, given.GIVEN: rivals[given.GIVEN].query("trial != 21")}
     with pytest.raises(InvalidInput, match="result of informed-gp, such as set"):
         table.report(now, now, others)
@@ -209,5 +238,8 @@ def test_every_task_of_the_repository_is_recorded():
     found = rivals[CHECKPOINTS].groupby("rival")["task"].agg(set)
     assert all(names <= found[rival] for rival in ("random", "optuna-tpe", "optuna-cma"))
     assert {one.name for one in given.SETS} == set(base[given.GIVEN]["task"])
+    for each in (base, rivals):
+        found = each[conditions.CONDITIONS]
+        assert {one.name for one in conditions.ALL} == set(found["task"])
     assert not table.report(base, base, rivals).count("nan")
     assert kept.origin().keys() >= {"surefoot", "random", "optuna-tpe", "optuna-cma"}

@@ -10,6 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from surefoot import InvalidInput
+from surefoot_experiments.answers.conditions import CONDITIONS, COST
 from surefoot_experiments.answers.given import GIVEN
 from surefoot_experiments.harness.store import write
 from surefoot_experiments.scoreboard.task import COVERED, GAP
@@ -21,10 +22,12 @@ _KEY = ["task", "rival", "trial"]
 _COLUMNS = {
     CHECKPOINTS: ["suite", "task", "kind", "half", "budget", "evaluations", "rival", "trial"],
     GIVEN: ["task", "kind", "half", "rival", "trial"],
+    CONDITIONS: ["task", "kind", "half", "rival", "trial", "evaluations"],
 }
 _SCORES = {
     CHECKPOINTS: [GAP, COVERED],
     GIVEN: ["error", "random", "chosen", "dismissed", "kept", GAP],
+    CONDITIONS: [GAP, COST],
 }
 
 

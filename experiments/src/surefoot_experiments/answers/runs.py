@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from surefoot import InvalidInput
-from surefoot_experiments.answers import given
+from surefoot_experiments.answers import conditions, given
 from surefoot_experiments.answers.tasks import halves_of, seed_of, selected
 from surefoot_experiments.harness.backends import run_trials
 from surefoot_experiments.harness.provenance import installed
@@ -25,18 +25,19 @@ Say = Callable[[str], None]
 RANDOM_SEEDS = 5  # of random search, whose gaps are the unit
 _OWN = (given.SUREFOOT, given.ROBUST_GP)
 _MODELS = (given.PLAIN, given.INFORMED)
+_SUITES = {given.GIVEN: given.run, conditions.CONDITIONS: conditions.run}  # others are searches
 
 
 @dataclass(frozen=True)
 class Work:
-    """A search of a task, or a model of a data set; a value that can be sent to a process."""
+    """A search, or a model of a data set; a value that can be sent to a process."""
 
     searches: Run
 
     def __call__(self, trial: Trial) -> Rows:
         """The rows of a trial."""
-        is_given = trial.case.startswith(f"{given.GIVEN}/")
-        return given.run(trial) if is_given else self.searches(trial)
+        play = _SUITES.get(trial.case.partition("/")[0], self.searches)
+        return play(trial)
 
 
 def run_own(half: str, jobs: int, say: Say) -> tuple[dict[str, pd.DataFrame], dict[str, str]]:
@@ -68,7 +69,7 @@ def _run(
     if jobs < 1:
         raise InvalidInput(f"`jobs` is {jobs}, expected at least 1.")
     tasks = selected(half)
-    trials = [*_searches(tasks, rivals), *_data_sets(half, models)]
+    trials = [*_searches(tasks, rivals), *_conditions(half, rivals), *_data_sets(half, models)]
     work = Work(
         Run(
             {task.key: task for task in tasks},
@@ -96,6 +97,17 @@ def _searches(tasks: Sequence[Task], rivals: Sequence[str]) -> list[Trial]:
         for task in tasks
         for name in rivals
         for number in range(RANDOM_SEEDS if name == RANDOM else 1)
+    ]
+
+
+def _conditions(half: str, rivals: Sequence[str]) -> list[Trial]:
+    return [
+        Trial(seed, conditions.ROUNDS, 0, case=f"{conditions.CONDITIONS}/{one.name} {name}")
+        for one in conditions.ALL
+        for name in (conditions.SUREFOOT, conditions.RANDOM)
+        if name in rivals
+        for each in halves_of(half)
+        for seed in conditions.SEEDS[each]
     ]
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from surefoot import InvalidInput
-from surefoot_experiments.answers import given
+from surefoot_experiments.answers import conditions, given
 from surefoot_experiments.answers.record import BASE, RIVALS, how
 from surefoot_experiments.answers.tasks import FAMILY_NAMES
 from surefoot_experiments.harness.tables import markdown
@@ -30,7 +30,7 @@ def report(now: Results, base: Results | None, rivals: Results) -> str:
     """The tables in Markdown, and the line of a commit message.
 
     Args:
-        now: Results of surefoot, tables `checkpoints` and `data-sets`.
+        now: Results of surefoot, tables `checkpoints`, `conditions` and `data-sets`.
         base: Those of the last recorded state, None where there are none yet.
         rivals: Those of the rivals.
 
@@ -45,13 +45,17 @@ def report(now: Results, base: Results | None, rivals: Results) -> str:
         earlier = relative(base[CHECKPOINTS], rivals[CHECKPOINTS])
         ratios = log_ratios(_own(searches), _own(earlier), list(PAIR), RELATIVE, "evaluations")
     parts.append(_families(searches, ratios))
-    errors = pd.DataFrame()
+    errors = met = pd.DataFrame()
     if base is not None:
+        first, second = (_logarithms(each[conditions.CONDITIONS], GAP) for each in (now, base))
+        met = log_ratios(first, second, [*_SET, "evaluations"], GAP, "evaluations")
         first, second = (_logarithms(each[given.GIVEN], "error") for each in (now, base))
         errors = log_ratios(first, second, ["task", "rival", "trial"], "error", "rival")
+    found = (each[conditions.CONDITIONS] for each in (now, rivals))
+    parts.append(_under_conditions(pd.concat(found), met))
     parts.append(_data_sets(now[given.GIVEN], rivals[given.GIVEN], errors))
     if base is not None:
-        parts.append(line(ratios, errors))
+        parts.append(line(pd.concat([ratios, met]), errors))
     return "\n".join(parts)
 
 
@@ -107,7 +111,8 @@ def line(ratios: pd.DataFrame, errors: pd.DataFrame) -> str:
     """The log ratios after all measurements, and those of errors, for a commit message."""
     last = ratios.sort_index().groupby(level="kind").tail(1).droplevel(1)
     own = errors.xs(given.SUREFOOT, level="rival")
-    families = [family for family in FAMILY_NAMES if family in last.index]
+    names = (*FAMILY_NAMES, *conditions.FAMILIES)
+    families = [family for family in names if family in last.index]
     parts = [f"{family} {_ratio(last.loc[family])}" for family in families]
     parts += [f"error {family} {_ratio(row)}" for family, row in own.iterrows()]
     return "answers: " + ", ".join(parts)
@@ -172,6 +177,23 @@ def _families(searches: pd.DataFrame, ratios: pd.DataFrame) -> str:
     table.insert(0, "tasks", own.groupby("kind")["task"].nunique().map(str))
     table.index.name = "family"
     return markdown(table.fillna("–"))
+
+
+def _under_conditions(rows: pd.DataFrame, ratios: pd.DataFrame) -> str:
+    """Gaps, of random search in parentheses, what was measured on the way, and log ratios."""
+    rows = _logarithms(rows, GAP)
+    groups = rows.groupby(["kind", "evaluations", "rival"])
+    gaps = np.exp(groups[GAP].mean()).map("{:.2g}".format).unstack("rival")
+    costs = groups[conditions.COST].mean().map("{:.2g}".format, na_action="ignore").unstack("rival")
+    table = pd.DataFrame()
+    for title, each in (("gap", gaps), (conditions.COST, costs)):
+        texts = each[conditions.SUREFOOT] + " (" + each[conditions.RANDOM] + ")"
+        table = table.join(texts.unstack("evaluations").add_prefix(f"{title} at "), how="outer")
+    if len(ratios):
+        texts = ratios.apply(_ratio, axis=1).unstack("evaluations").add_prefix("log ratio at ")
+        table = table.join(texts)
+    table.index.name = "conditions"
+    return markdown(table.reindex(conditions.FAMILIES).fillna("–"))
 
 
 def _data_sets(now: pd.DataFrame, rivals: pd.DataFrame, errors: pd.DataFrame) -> str:

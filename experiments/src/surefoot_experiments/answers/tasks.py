@@ -1,4 +1,4 @@
-"""The tasks of the yardstick: eight families, half of each to choose by and half to confirm."""
+"""Plain tasks of the yardstick: eight families, half of each to choose by, half to confirm."""
 
 from __future__ import annotations
 

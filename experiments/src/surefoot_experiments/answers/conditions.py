@@ -1,0 +1,305 @@
+"""Searches under conditions: a variable given before each choice, a risk, configurations that fail.
+
+What is scored is the recommendation, and what was measured on the way to it.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.quasirandom import SobolEngine
+
+import surefoot as sf
+from surefoot.spaces import truncated_normal
+from surefoot_experiments.benchmarks.contexts import branin, hartmann, shift
+from surefoot_experiments.harness.trial import Rows, Trial
+from surefoot_experiments.scoreboard.task import CONFIRMATION, DEVELOPMENT, GAP, HALVES
+
+CONDITIONS = "conditions"  # the table of their rows, and the suite in their cases
+GIVEN, ENVIRONMENT, SAFE = "given-variable", "environment", "safe-search"
+FAMILIES = (GIVEN, ENVIRONMENT, SAFE)
+ROUNDS, CHECKPOINTS = 40, (20, 40)
+SEEDS = {DEVELOPMENT: (50, 51), CONFIRMATION: (60, 61)}
+SUREFOOT, RANDOM = "surefoot", "random"
+COST = "on the way"  # mean gap of what the second half of a run measures, or failures of all of it
+LEAST = 1e-3  # the smallest gap, in standard deviations of the function; what is nearer is solved
+_POINTS = 2**13  # of a grid, on which the optimum is sought
+_VALUES = 2**9  # of an environment, of which the truth is worked out
+_NOISE, _DEGREES = 0.1, 2.5  # scale of Student-t noise, in standard deviations of the function
+_BEND = 0.4  # largest share of the square in the map of a coordinate
+_GIVEN_AT = (0.2, 0.35, 0.5, 0.65, 0.8)  # values of the given variable that are recommended for
+
+Function = Callable[[Tensor], Tensor]  # of points (n, d), to be maximised; conditions come first
+
+
+class Condition(Protocol):
+    """A problem with conditions."""
+
+    @property
+    def name(self) -> str:
+        """Its name among all problems."""
+
+    @property
+    def family(self) -> str:
+        """The family that it belongs to."""
+
+    def run(self, seed: int, random: bool) -> Iterator[tuple[int, float, float]]:
+        """Play it: at checkpoints the rounds so far, the gap of the recommendation, and `COST`."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """The best configuration under a variable that is given before each choice.
+
+    Args:
+        name: The name of the function.
+        function: The function; the given variable is the first of its coordinates.
+        dimension: All of them.
+        noise: Scale of the noise, in standard deviations of the function.
+        spread: Both parameters of the beta distribution of what is given.
+    """
+
+    name: str
+    function: Function
+    dimension: int
+    noise: float = _NOISE
+    spread: float = 5.0
+    family: str = GIVEN
+
+    def run(self, seed: int, random: bool) -> Iterator[tuple[int, float, float]]:
+        """Play it, as `Condition` says."""
+        generator = np.random.default_rng([seed, 1])
+        moved = _moved(self.function, self.dimension, seed)
+        grid = _grid(self.dimension - 1)
+        unit = float(moved(_grid(self.dimension)).std())
+        names = [f"x{number}" for number in range(self.dimension)]
+        space = sf.parameters.Space({name: sf.parameters.Float(0.0, 1.0) for name in names})
+        optimizer = sf.algorithms.robust_ucb(sf.Problem(space), seed=seed)
+
+        def value(params: Mapping[str, Any]) -> float:
+            return float(moved(_row([params[name] for name in names])))
+
+        def best(given: float) -> float:
+            return float(moved(torch.cat([grid.new_full((_POINTS, 1), given), grid], -1)).max())
+
+        bests = {given: best(given) for given in _GIVEN_AT}
+        regrets = []
+        for number in range(1, ROUNDS + 1):
+            first = {names[0]: float(generator.beta(self.spread, self.spread))}
+            drawn = dict(zip(names[1:], generator.random(len(names) - 1).tolist(), strict=True))
+            error = float(generator.standard_t(_DEGREES))
+            asked: Any = first | drawn if random else optimizer.ask(within=first)
+            params = asked if random else asked.params
+            optimizer.tell(asked, value(params) / unit + self.noise * error)
+            regrets.append((best(first[names[0]]) - value(params)) / unit)
+            if number in CHECKPOINTS:
+                found = [
+                    optimizer.recommend(within={names[0]: given}).params for given in _GIVEN_AT
+                ]
+                gaps = [bests[params[names[0]]] - value(params) for params in found]
+                yield number, _mean(gaps) / unit, _mean(regrets[-ROUNDS // 2 :])
+
+
+@dataclass(frozen=True)
+class Risky:
+    """The design of the best risk over an environment whose values the search chooses.
+
+    Args:
+        name: The name of function, risk and environment.
+        function: The function; the environment is the first of its coordinates.
+        risk: What is maximised.
+        values: How many values the environment has, 0 for a continuous one.
+    """
+
+    name: str
+    function: Function
+    risk: sf.risks.Risk
+    values: int = 0
+    family: str = ENVIRONMENT
+
+    def run(self, seed: int, random: bool) -> Iterator[tuple[int, float, float]]:
+        """Play it, as `Condition` says."""
+        generator = np.random.default_rng([seed, 1])
+        moved = _moved(self.function, 3, seed)
+        environment = self._environment()
+        spread = isinstance(self.risk, sf.WorstCase)
+        support, _ = environment.values(_VALUES, torch.Generator().manual_seed(1), spread)
+        weights = support.new_full((len(support),), 1.0 / len(support))
+
+        def values(designs: Tensor) -> Tensor:
+            pairs = [torch.cat([support, one.expand(len(support), -1)], -1) for one in designs]
+            return moved(torch.cat(pairs)).reshape(len(designs), len(support))
+
+        grid = values(_grid(2)[: _POINTS // 4])
+        best, unit = float(self.risk(grid, weights).max()), float(grid.std())
+        joint = sf.Joint(sf.Box([0.0, 0.0], [1.0, 1.0]), environment)
+        optimizer = sf.algorithms.robust_ucb(sf.Problem(joint, risk=self.risk), seed=seed)
+        for number in range(1, ROUNDS + 1):
+            x = torch.from_numpy(generator.random(2))
+            z = support[int(generator.integers(len(support)))]
+            error = float(generator.standard_t(_DEGREES))
+            if not random:
+                query = optimizer.ask()
+                x, z = query.point[:2], torch.as_tensor(query.environment)
+            measured = float(moved(torch.cat([z, x])[None])) / unit
+            optimizer.tell(x, measured + _NOISE * error, z)
+            if number in CHECKPOINTS:
+                found = float(self.risk(values(optimizer.recommend().point[None, :2]), weights))
+                yield number, (best - found) / unit, math.nan
+
+    def _environment(self) -> sf.FiniteEnvironment | sf.ContinuousEnvironment:
+        if self.values:
+            return sf.FiniteEnvironment(torch.linspace(0.1, 0.9, self.values)[:, None].double())
+        law = truncated_normal(0.5, 0.125, low=0.25, high=0.75)
+        return sf.ContinuousEnvironment(law)
+
+
+@dataclass(frozen=True)
+class Safe:
+    """The best configuration where others fail, from one that does not.
+
+    Args:
+        name: The name of where configurations fail.
+        function: The function.
+        fails: Whether points (n, d) fail.
+        start: A point that does not.
+    """
+
+    name: str
+    function: Function
+    fails: Function
+    start: tuple[float, ...]
+    family: str = SAFE
+
+    def run(self, seed: int, random: bool) -> Iterator[tuple[int, float, float]]:
+        """Play it, as `Condition` says; a recommendation that fails has the gap of the start."""
+        generator = np.random.default_rng([seed, 1])
+        dimension = len(self.start)
+        grid = _grid(dimension)
+        values = self.function(grid)
+        unit, best = float(values.std()), float(values[~self.fails(grid)].max())
+        problem = sf.Problem(sf.Box([0.0] * dimension, [1.0] * dimension), safe=True)
+        optimizer = sf.algorithms.robust_ucb(problem, seed=seed)
+        start = [one + 0.1 * (generator.random() - 0.5) for one in self.start]
+        optimizer.tell(start, float(self.function(_row(start))) / unit)
+        failures = 0
+        for number in range(1, ROUNDS + 1):
+            drawn = torch.from_numpy(generator.random(dimension))
+            error = float(generator.standard_t(_DEGREES))
+            point = drawn if random else optimizer.ask().point
+            if self.fails(point[None]):
+                failures += 1
+                optimizer.forget(point)
+            else:
+                measured = float(self.function(point[None])) / unit
+                optimizer.tell(point, measured + _NOISE * error)
+            if number in CHECKPOINTS:
+                found = optimizer.recommend().point[None]
+                found = _row(start) if self.fails(found) else found
+                yield number, (best - float(self.function(found))) / unit, float(failures)
+
+
+def _moved(function: Function, dimension: int, seed: int) -> Function:
+    """The function with coordinates that are mirrored and bent, by the seed."""
+    generator = np.random.default_rng([seed, 2])
+    mirrored = torch.from_numpy(generator.random(dimension) < 0.5)
+    bent = torch.from_numpy(generator.uniform(0.0, _BEND, dimension))
+
+    def moved(points: Tensor) -> Tensor:
+        turned = torch.where(mirrored, 1.0 - points, points)
+        return function((1.0 - bent) * turned + bent * turned.square())
+
+    return moved
+
+
+def _grid(dimension: int) -> Tensor:
+    return SobolEngine(dimension).draw(_POINTS, dtype=torch.float64)
+
+
+def _row(values: list[float]) -> Tensor:
+    return torch.tensor([values], dtype=torch.float64)
+
+
+def _mean(values: list[float]) -> float:
+    return float(np.mean(values))
+
+
+def _follow(points: Tensor) -> Tensor:
+    """Best where the first parameter follows the condition, and the second does not."""
+    first = points[:, 1] - 0.2 - 0.6 * points[:, 0]
+    return -20.0 * first.square() - 6.0 * (points[:, 2] - 0.5).square() - 5.0 * points[:, 0]
+
+
+def _switch(points: Tensor) -> Tensor:
+    """Two valleys, of which the condition decides."""
+    left = torch.exp(-20.0 * (points[:, 1] - 0.2).square()) * (1.3 - points[:, 0])
+    right = torch.exp(-20.0 * (points[:, 1] - 0.8).square()) * (0.3 + points[:, 0])
+    return left + right - 0.3 * (points[:, 2] - 0.5).square()
+
+
+def _bowl(points: Tensor) -> Tensor:
+    """A bowl that moves with the condition and is steeper at its ends."""
+    off = points[:, 0] - 0.5
+    moved = points[:, 2] - 0.5 + 0.5 * off
+    return (
+        -4.0 * (points[:, 1] - 0.5).square() - 6.0 * moved.square() - 2.0 * off.abs() * points[:, 1]
+    )
+
+
+def _wave(points: Tensor) -> Tensor:
+    """A wave of parameter and condition with a ridge."""
+    ridge = (points[:, 2] - points[:, 0]).abs()
+    return torch.sin(6.0 * points[:, 1] + 3.0 * points[:, 0]) - 2.0 * ridge
+
+
+def _to(*best: float) -> Function:
+    """A bowl."""
+    at = torch.tensor(best, dtype=torch.float64)
+    return lambda points: -(points - at).square().sum(-1)
+
+
+def _within(*center: float, radius: float) -> Function:
+    at = torch.tensor(center, dtype=torch.float64)
+    return lambda points: (points - at).square().sum(-1) < radius**2
+
+
+ALL: tuple[Condition, ...] = (
+    Given("shift", shift, 2, noise=0.01, spread=1.0),
+    Given("follow", _follow, 3),
+    Given("branin", branin, 2),
+    Given("hartmann", hartmann, 3, spread=1.0),
+    Given("switch", _switch, 3),
+    Risky("bowl-worst", _bowl, sf.WorstCase()),
+    Risky("wave-var", _wave, sf.VaR(0.1)),
+    Risky("switch-cvar-5", _switch, sf.CVaR(0.1), 5),
+    Risky("hartmann-mean-5", hartmann, sf.risks.Mean(), 5),
+    Risky("follow-worst-3", _follow, sf.WorstCase(), 3),
+    Safe("cliff", lambda points: points.sum(-1), lambda points: points.sum(-1) > 1.1, (0.2, 0.2)),
+    Safe("cliff-4", lambda points: points.sum(-1), lambda points: points.sum(-1) > 2.2, (0.3,) * 4),
+    Safe("wall", _to(0.5, 0.4), lambda points: points[:, 0] > 0.6, (0.15, 0.15)),
+    Safe("hole", _to(0.75, 0.75), _within(0.5, 0.5, radius=0.12), (0.15, 0.2)),
+)
+
+
+def run(trial: Trial) -> Rows:
+    """One problem; the case is "conditions/NAME RIVAL", and the number is the seed."""
+    torch.set_num_threads(1)
+    name, rival = trial.case.partition("/")[2].split(" ")
+    one = next(each for each in ALL if each.name == name)
+    half = next(half for half in HALVES if trial.number in SEEDS[half])
+    labels = {"task": name, "kind": one.family, "half": half, "rival": rival}
+    with warnings.catch_warnings(action="ignore"):
+        found = list(one.run(trial.number, rival == RANDOM))
+    return {
+        CONDITIONS: [
+            labels | {"evaluations": number, GAP: max(gap, LEAST), COST: cost}
+            for number, gap, cost in found
+        ]
+    }
