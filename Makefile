@@ -20,7 +20,7 @@ help:
 	@echo "make docs      the documentation site, in site/; needs no network once installed"
 	@echo "make dist      source distributions and wheels, checked, in dist/"
 	@echo "make man       man pages, in build/man; needs GNU help2man"
-	@echo "make answers   short tasks in eleven families, paired with recorded results; HALF=choose or confirm"
+	@echo "make answers   short tasks in thirteen families, paired with recorded results; HALF=choose or confirm"
 	@echo "make bench     the benchmark tables of the documentation (long)"
 	@echo "make pictures  the pictures of the documentation"
 	@echo "make clean     remove what the above leaves, .venv included"

@@ -1,1 +1,1 @@
-"""The yardstick of each change: short tasks in eleven families, paired with recorded results."""
+"""The yardstick of each change: short tasks in thirteen families, paired with recorded results."""

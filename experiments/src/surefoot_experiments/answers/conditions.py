@@ -1,4 +1,4 @@
-"""Searches under conditions: a variable given before each choice, a risk, configurations that fail.
+"""Searches under conditions: a given variable, a risk, limits, failures, several objectives.
 
 What is scored is the recommendation, and what was measured on the way to it.
 """
@@ -12,23 +12,33 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+import optuna
 import torch
+from optuna.samplers import RandomSampler
 from torch import Tensor
 from torch.quasirandom import SobolEngine
 
 import surefoot as sf
+from surefoot.integrations.optuna import SurefootSampler
 from surefoot.spaces import truncated_normal
+from surefoot_experiments.benchmarks.constrained_problems import PROBLEMS, VALUE
 from surefoot_experiments.benchmarks.contexts import branin, hartmann, shift
+from surefoot_experiments.benchmarks.front_search import PROBLEMS as FRONTS
+from surefoot_experiments.benchmarks.front_search import problem, robust_front
+from surefoot_experiments.benchmarks.fronts import DIMENSION, hypervolume
 from surefoot_experiments.harness.trial import Rows, Trial
+from surefoot_experiments.scoreboard.rivals.constrained_surefoot import ConstrainedSurefoot
 from surefoot_experiments.scoreboard.task import CONFIRMATION, DEVELOPMENT, GAP, HALVES
 
 CONDITIONS = "conditions"  # the table of their rows, and the suite in their cases
 GIVEN, ENVIRONMENT, SAFE = "given-variable", "environment", "safe-search"
-FAMILIES = (GIVEN, ENVIRONMENT, SAFE)
+LIMITS, FRONT = "constraints", "several-objectives"
+FAMILIES = (GIVEN, ENVIRONMENT, SAFE, LIMITS, FRONT)
 ROUNDS, CHECKPOINTS = 40, (20, 40)
 SEEDS = {DEVELOPMENT: (50, 51), CONFIRMATION: (60, 61)}
 SUREFOOT, RANDOM = "surefoot", "random"
 COST = "on the way"  # mean gap of what the second half of a run measures, or failures of all of it
+BEYOND = 2.0  # the gap of a recommendation beyond a limit, or of none
 LEAST = 1e-3  # the smallest gap, in standard deviations of the function; what is nearer is solved
 _POINTS = 2**13  # of a grid, on which the optimum is sought
 _VALUES = 2**9  # of an environment, of which the truth is worked out
@@ -49,6 +59,10 @@ class Condition(Protocol):
     @property
     def family(self) -> str:
         """The family that it belongs to."""
+
+    @property
+    def halves(self) -> tuple[str, ...]:
+        """The halves that it is in, with seeds of their own."""
 
     def run(self, seed: int, random: bool) -> Iterator[tuple[int, float, float]]:
         """Play it: at checkpoints the rounds so far, the gap of the recommendation, and `COST`."""
@@ -72,6 +86,7 @@ class Given:
     noise: float = _NOISE
     spread: float = 5.0
     family: str = GIVEN
+    halves: tuple[str, ...] = HALVES
 
     def run(self, seed: int, random: bool) -> Iterator[tuple[int, float, float]]:
         """Play it, as `Condition` says."""
@@ -123,6 +138,7 @@ class Risky:
     risk: sf.risks.Risk
     values: int = 0
     family: str = ENVIRONMENT
+    halves: tuple[str, ...] = HALVES
 
     def run(self, seed: int, random: bool) -> Iterator[tuple[int, float, float]]:
         """Play it, as `Condition` says."""
@@ -177,6 +193,7 @@ class Safe:
     fails: Function
     start: tuple[float, ...]
     family: str = SAFE
+    halves: tuple[str, ...] = HALVES
 
     def run(self, seed: int, random: bool) -> Iterator[tuple[int, float, float]]:
         """Play it, as `Condition` says; a recommendation that fails has the gap of the start."""
@@ -204,6 +221,86 @@ class Safe:
                 found = optimizer.recommend().point[None]
                 found = _row(start) if self.fails(found) else found
                 yield number, (best - float(self.function(found))) / unit, float(failures)
+
+
+@dataclass(frozen=True)
+class Limited:
+    """A problem with noisy constraints, which is in one half.
+
+    Args:
+        name: Its name in `constrained_problems`.
+    """
+
+    name: str
+    family: str = LIMITS
+
+    @property
+    def halves(self) -> tuple[str, ...]:
+        """Its half."""
+        return (PROBLEMS[self.name].half,)
+
+    def run(self, seed: int, random: bool) -> Iterator[tuple[int, float, float]]:
+        """Play it, as `Condition` says; on the way, the share of trials beyond a limit."""
+        problem = PROBLEMS[self.name]
+        study = ConstrainedSurefoot(problem.space, seed, problem.limits)
+        if random:
+            study.study.sampler = RandomSampler(seed)
+        generator = np.random.default_rng([seed, 1])
+        beyond = []
+        for number in range(1, ROUNDS + 1):
+            point = study.ask()
+            measured = problem.measure(point, generator)
+            study.tell(point, measured.pop(VALUE), **measured)
+            beyond.append(float(problem.violation(point) > 0.0))
+            if number in CHECKPOINTS:
+                found = study.recommend()
+                outside = not found or problem.violation(found) > 0.0
+                yield number, BEYOND if outside else problem.regret(found), _mean(beyond)
+
+
+@dataclass(frozen=True)
+class Fronted:
+    """Two objectives, of whose front the share of the hypervolume that is missed is scored.
+
+    Args:
+        function: Name of the functions in `front_search`.
+        noise: Name of their noise.
+    """
+
+    function: str
+    noise: str
+    family: str = FRONT
+    halves: tuple[str, ...] = HALVES
+
+    @property
+    def name(self) -> str:
+        """Functions and noise."""
+        return f"{self.function}-{self.noise}"
+
+    def run(self, seed: int, random: bool) -> Iterator[tuple[int, float, float]]:
+        """Play it, as `Condition` says."""
+        own = torch.Generator().manual_seed(seed)
+        function, reference, measured = problem(self.function, self.noise, ROUNDS, own)
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
+        sampler = RandomSampler(seed) if random else SurefootSampler(seed=seed)
+        study = optuna.create_study(directions=["minimize"] * 2, sampler=sampler)
+        best = _best_front(self.function)
+        truth: list[Any] = []
+        for number in range(1, ROUNDS + 1):
+            trial = study.ask()
+            x = [trial.suggest_float(f"x{index}", 0.0, 1.0) for index in range(DIMENSION)]
+            truth.append(function(np.array(x)))
+            study.tell(trial, measured(truth[-1], trial.number).tolist())
+            if number in CHECKPOINTS:
+                reached = hypervolume(np.array(truth)[robust_front(study)], reference)
+                missed = 1.0 - reached / hypervolume(best, reference)
+                yield number, float(missed), math.nan
+
+
+def _best_front(name: str) -> Any:
+    """Values (n, 2) of the Pareto front of a function of `front_search`."""
+    rest = [0.5 if name == "dtlz2" else 0.0] * (DIMENSION - 1)
+    return np.array([FRONTS[name][0](np.array([t, *rest])) for t in np.linspace(0.0, 1.0, 1001)])
 
 
 def _moved(function: Function, dimension: int, seed: int) -> Function:
@@ -284,6 +381,10 @@ ALL: tuple[Condition, ...] = (
     Safe("cliff", lambda points: points.sum(-1), lambda points: points.sum(-1) > 1.1, (0.2, 0.2)),
     Safe("cliff-4", lambda points: points.sum(-1), lambda points: points.sum(-1) > 2.2, (0.3,) * 4),
     Safe("wall", _to(0.5, 0.4), lambda points: points[:, 0] > 0.6, (0.15, 0.15)),
+    *(Limited(name) for name in PROBLEMS),
+    Fronted("dtlz2", "spikes"),
+    Fronted("zdt1", "gaussian"),
+    Fronted("zdt3", "spikes"),
     Safe("hole", _to(0.75, 0.75), _within(0.5, 0.5, radius=0.12), (0.15, 0.2)),
 )
 

@@ -107,6 +107,7 @@ def _conditions(half: str, rivals: Sequence[str]) -> list[Trial]:
         for name in (conditions.SUREFOOT, conditions.RANDOM)
         if name in rivals
         for each in halves_of(half)
+        if each in one.halves
         for seed in conditions.SEEDS[each]
     ]
 
