@@ -1,7 +1,9 @@
 """Pending queries: batches, queries that failed, queries that are told twice."""
 
 import itertools
+import math
 
+import numpy as np
 import pytest
 import torch
 
@@ -145,3 +147,49 @@ def test_zero_has_no_sign(z: list[float] | None) -> None:
     assert len(optimizer.pending) == 0
     assert len(optimizer.belief().outcome.observations.sites) == 1
     assert torch.equal(optimizer.ask().point, plain.ask().point)
+
+
+def _limited(policy, space, outcomes, seed, number):
+    """A run whose limit holds in a disc of 2 % of the square, which was not found so far."""
+    generator = np.random.default_rng(seed)
+    run = sf.algorithms.robust_ucb(sf.Problem(space, outcomes), policy=policy, seed=seed)
+    for x in generator.random((number, 2)):
+        off = float(((x - np.array([0.83, 0.17])) ** 2).sum())
+        if off < 0.02:
+            continue
+        values = {"m": 1.0 - math.exp(-off / 0.02) + 0.02 * generator.normal(), "c": x[0]}
+        point = x if isinstance(space, sf.Box) else {"n": round(20 * x[0]), "x": float(x[1])}
+        run.tell(point, float(x.sum()), outcomes={name: values[name] for name in outcomes})
+    return run
+
+
+LIMIT = {"m": sf.Constraint(maximum=0.3)}
+SQUARE = sf.Box([0.0, 0.0], [1.0, 1.0])
+NAMED = sf.parameters.Space({"n": sf.parameters.Int(0, 20), "x": sf.parameters.Float(0.0, 1.0)})
+
+
+@pytest.mark.parametrize(
+    ("policy", "space", "outcomes"),
+    [
+        pytest.param(None, SQUARE, LIMIT, id="bound"),
+        pytest.param(None, NAMED, LIMIT, id="integers"),
+        pytest.param(sf.acquisition.ThompsonSampling(), SQUARE, LIMIT, id="thompson"),
+        pytest.param(sf.acquisition.NoisyExpectedImprovement(8), SQUARE, LIMIT, id="nei"),
+        pytest.param(None, SQUARE, {**LIMIT, "c": sf.Objective()}, id="two objectives"),
+    ],
+)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_batch_spreads_out_while_no_measured_point_keeps_the_limit(policy, space, outcomes, seed):
+    run = _limited(policy, space, outcomes, seed, number=14)
+    assert run.recommend().feasibility < 0.5
+    batch = run.ask_batch(6)
+    assert (
+        len({tuple(query.point.tolist()) for query in batch}) >= 5
+    )  # one may repeat where noise explains all
+    belief = run.belief()  # says the same as if nothing were pending
+    for query in batch:
+        run.forget(query, failed=False)
+    again = run.belief()
+    points = belief.outcome.observations.sites
+    found = (one.constraints.probability(points) for one in (belief, again))
+    assert torch.equal(*found)

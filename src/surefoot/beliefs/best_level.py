@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from surefoot.beliefs.constraints import AT_ZERO, ConstraintBeliefs
+from surefoot.beliefs.constraints import AT_ZERO
 from surefoot.regression.transforms import Levels
 
 if TYPE_CHECKING:
     from surefoot.beliefs.belief import Belief
-    from surefoot.beliefs.outcome import OutcomeBelief
 
 ON_IT = "on the best level"
 """Name of the constraint."""
@@ -58,27 +57,16 @@ def on_best_level(belief: Belief) -> Belief:
         return belief
     level = outcome.model.fitted_belief(outcome.observations.among(on_it))
     sides = outcome.observations.with_rewards(torch.where(on_it, 1.0, -1.0).double())
-    margin = _with_pending(outcome.model.of_sides(sides), belief)
+    margin = outcome.model.of_sides(sides)
     return replace(
         belief,
         outcome=level,
         band=level.band.with_pending(belief.pending.pulls),
-        constraints=ConstraintBeliefs(
-            {**known.limits, ON_IT: AT_ZERO},
-            lambda: {**known.outcomes, ON_IT: margin},
-            (*known.measured, ON_IT),
-            known.objectives,
+        constraints=replace(
+            known,
+            limits={**known.limits, ON_IT: AT_ZERO},
+            find=lambda: {**known.outcomes, ON_IT: margin},
+            measured=(*known.measured, ON_IT),
         ),
         failures=replace(belief.failures, unstable=belief.failures.unstable[:0]),
     )
-
-
-def _with_pending(margin: OutcomeBelief, belief: Belief) -> OutcomeBelief:
-    """The belief of the side of an edge as if pending queries were on the more probable one."""
-    waiting = belief.pending.pulls
-    if not waiting:
-        return margin
-    points = torch.stack([one.point for one in waiting])
-    with torch.no_grad():
-        sides = torch.where(margin.posterior.mean(points) >= 0.0, 1.0, -1.0).double()
-    return margin.conditioned(points, sides, [one.arm for one in waiting])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import NamedTuple
@@ -18,6 +18,7 @@ from surefoot.beliefs.intervals import Credible
 from surefoot.beliefs.outcome import OutcomeBelief
 from surefoot.beliefs.probability import Probability
 from surefoot.regression.levels import levels_of
+from surefoot.regression.observations import Pull
 from surefoot.regression.posterior import Predictive
 from surefoot.regression.regression import OUTLIER_WEIGHT
 from surefoot.regression.transforms import Affine, Chain
@@ -63,10 +64,12 @@ class ConstraintBelief:
     Args:
         limit: The limit.
         margin: Belief of the margin, 0 at the limit and positive within it.
+        pulls: Pending pulls, whose values are taken to be as predicted where it is searched.
     """
 
     limit: Constraint
     margin: OutcomeBelief
+    pulls: Sequence[Pull] = ()
 
     def probability(self, points: Tensor) -> Tensor:
         """Probability (n,) that the constraint holds at inputs (n, d), without noise.
@@ -293,7 +296,8 @@ class ConstraintBelief:
         Integrated over the hyperparameters it is the mean over their samples: the normal
         distribution of the moments of all has the tails of the one that knows least.
         """
-        if posterior is self.margin.posterior:
+        likeliest = posterior is self._searched and not self.limit.safe
+        if likeliest or posterior is self.margin.posterior:
             mean, deviation = _moments(posterior, points)
             return torch.special.ndtr((mean - self._at_limit) / deviation)
         means, covariances = posterior.components(points.unsqueeze(-2))
@@ -312,10 +316,15 @@ class ConstraintBelief:
             return self.margin.posterior
         return self.margin.uncertainty.smooth.over(self.margin.posterior)
 
-    @property
+    @cached_property
     def _searched(self) -> Predictive:
-        """What is searched by: the same where the limit must not be broken, else the likeliest."""
-        return self._stated if self.limit.safe else self.margin.posterior
+        """What is searched by: the same where the limit must not be broken, else the likeliest.
+
+        Nothing that is not measured makes anything safer.
+        """
+        if self.limit.safe:
+            return self._stated
+        return self.margin.posterior.updated(self.pulls) if self.pulls else self.margin.posterior
 
 
 def _moments(posterior: Predictive, points: Tensor) -> tuple[Tensor, Tensor]:
@@ -337,6 +346,7 @@ class ConstraintBeliefs:
             maximised; called once, when they are asked for.
         measured: Names of the constraints with at least one value.
         objectives: Names of the further objectives with at least one value.
+        pulls: Pending pulls.
 
     References:
         Gardner et al. 2014, "Bayesian optimization with inequality constraints".
@@ -346,6 +356,7 @@ class ConstraintBeliefs:
     find: Callable[[], Mapping[str, OutcomeBelief]] = dict
     measured: tuple[str, ...] = ()
     objectives: tuple[str, ...] = ()
+    pulls: Sequence[Pull] = ()
 
     def __len__(self) -> int:
         return len(self.measured)
@@ -364,7 +375,7 @@ class ConstraintBeliefs:
     def beliefs(self) -> Mapping[str, ConstraintBelief]:
         """Belief of each constraint that has been measured."""
         return {
-            name: ConstraintBelief(self.limits.get(name, AT_ZERO), self.outcomes[name])
+            name: ConstraintBelief(self.limits.get(name, AT_ZERO), self.outcomes[name], self.pulls)
             for name in self.measured
         }
 

@@ -617,6 +617,9 @@ class Optimizer:
         unstable: Tensor,
         pending: PendingQueries,
     ) -> Belief:
+        constraints = told.outcomes.beliefs
+        if band.pulls:
+            constraints = replace(constraints, pulls=band.pulls)
         return Belief(
             self.space,
             self.risk,
@@ -625,7 +628,7 @@ class Optimizer:
             pending,
             told.designs,
             FailureBelief(success, told.shared_failures, told.shared_conditions, unstable),
-            told.outcomes.beliefs,
+            constraints,
             Reported(
                 self.method.reporting.interval,
                 estimand_of(self.problem.estimand, lambda: outcome.noise_sample),
