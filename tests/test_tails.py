@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from surefoot import widths
 from surefoot.tails import Moment, diagnose, normality, tail_index
 from surefoot.types import InvalidInput
 
@@ -175,6 +176,9 @@ def test_normal_noise_needs_no_robustness():
     assert found.p_value > 0.05
     assert found.largest_over_mad < 8
     assert found.moment.bound < 100  # about the median, so without the offset
+    assert found.moment.center == found.as_dict()["moment"]["center"] == "mean"
+    with pytest.raises(InvalidInput, match="expected one about zero"):
+        widths.truncated(found.moment, 1.0)
 
 
 @pytest.mark.parametrize(

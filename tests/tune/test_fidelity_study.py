@@ -109,3 +109,6 @@ def test_constraints_hold_at_the_highest_level(write: Callable[..., Path]) -> No
     shown = surefoot("recommend", path)
     assert "At the highest level, all constraints (p99) hold with probability" in shown
     assert "environment" not in shown
+    surefoot("report", path, "-o", path.with_suffix(".md"))
+    summary = path.with_suffix(".md").read_text()
+    assert "At the highest level, all constraints (p99) hold with probability" in summary

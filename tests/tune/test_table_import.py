@@ -266,6 +266,10 @@ measure = "mean"
         ),
         (STATES + "FAIL,512,0.5,OFF,1\n", "'FAIL' in column 'state', expected no value beside it"),
         (
+            "size,share,mode,value,failure\n512,0.5,OFF,5,oom\n",
+            "'oom' in column 'failure', expected no failure beside the value '5'",
+        ),
+        (
             STATES + "complete,512,0.5,OFF,\n",
             "'complete' in column 'state', expected a value besid",
         ),
@@ -435,7 +439,7 @@ def test_numbers_are_the_same_in_a_table_and_on_the_command_line(write_study):
 def test_a_parquet_table_is_the_inverse_of_export_too(write_study, tmp_path):
     pytest.importorskip("pyarrow")
     path = write_study(CHOICES)
-    rows = "512,0.5,=OFF,1\n600,1,true,\n700,0,3,2.5\n"
+    rows = "512,0.5,=OFF,1\n600,1,TRUE,\n700,0,3,2.5\n"
     import_table(path, table(tmp_path, HEAD + rows))
     export(open_study(path), tmp_path / "all.parquet")
     before = open_study(path).study.get_trials()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -199,7 +199,7 @@ def diagnose(y: ArrayLike, name: str = "`y`") -> TailDiagnosis:
     normal = p_value >= _SIGNIFICANT and chance >= _EXCESS
     share = outliers / len(values)
     exists = tail.index >= 1 + LEAST_ALPHA  # moments exist up to the tail index
-    moment = Moment.estimate(values - np.median(values)) if exists else None
+    moment = replace(Moment.estimate(values - np.median(values)), center="mean") if exists else None
     return TailDiagnosis(
         n=len(values),
         ks=ks,

@@ -115,8 +115,11 @@ def _problem(problem: dict[str, Any], raw: dict[str, Any]) -> tuple[str, str]:
         return key, f"unknown key{_nearest(str(path[-1]), known)}"
     if kind in ("dict_type", "model_attributes_type", "model_type"):
         example = ' such as { type = "float", low = 0, high = 1 }'
-        examples = {"parameters": example, "constraints": " such as { max = 20 }"}
-        examples["objectives"] = " such as { direction = 'minimize' }"
+        examples = {
+            "parameters": example,
+            "constraints": " such as { max = 20 }",
+            "objectives": " such as { direction = 'minimize' }",
+        }
         shown_example = examples.get(str(path[0]), "") if len(path) == 2 else ""
         return key, f"got {shown(given)}, expected a table{shown_example}"
     if section is None:

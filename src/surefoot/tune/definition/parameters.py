@@ -38,8 +38,12 @@ _Choice = Annotated[str | bool | int | float | None, Field(description="one of t
 
 
 def texts_of(choice: Any) -> set[str]:
-    """The texts that stand for a choice in a table or on a command line, such as True or true."""
-    return {str(choice).strip(" ").rstrip(), json.dumps(choice)}  # as a cell is read
+    """The texts that stand for a choice in a table or on a command line: True, true or TRUE."""
+    return {
+        str(choice).strip(" ").rstrip(),  # as a cell is read
+        json.dumps(choice),
+        *[str(choice).upper()] * isinstance(choice, bool),  # as spreadsheets write it
+    }
 
 
 def value_of(text: str, parameter: SpaceParameter) -> Any:

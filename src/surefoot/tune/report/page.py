@@ -131,7 +131,11 @@ def summary(report: Report) -> str:
     """
     best = report.findings.state.recommendation
     return _template("summary.md").render(
-        report=report, findings=report.findings, recommended=best, counts=_counts(report)
+        report=report,
+        findings=report.findings,
+        constraints=constraint_lines(best, {}, report.findings.together),
+        recommended=best,
+        counts=_counts(report),
     )
 
 

@@ -310,9 +310,9 @@ def study_in(study_file: StudyFile, file: Path) -> tuple[optuna.Study, list[Froz
         trials = location.trials(study)
     directions, wanted = [one.name.lower() for one in study.directions], study_file.study.direction
     if directions != [wanted]:
-        table = "; for several objectives import the table of `study.trials_dataframe()`"
         raise InvalidInput(
             f"{file}: the study is to {', '.join(directions)}, expected {wanted}"
-            f"{table * (len(directions) > 1)}"
+            + "; for several objectives import the table of `study.trials_dataframe()`"
+            * (len(directions) > 1)
         )
     return study, list(trials)

@@ -193,8 +193,10 @@ class _Table:
     def __init__(self, study_file: StudyFile, path: Path) -> None:
         self.study_file, self.path = study_file, path
         header, self._rows = read_table(path)
-        objectives = [VALUE, *[f"objective_{name}" for name in study_file.scheme.objectives][1:]]
-        names = OTHER_NAMES | {f"values_{index}": name for index, name in enumerate(objectives)}
+        others = [f"objective_{name}" for name in study_file.scheme.objectives]
+        names = OTHER_NAMES | {
+            f"values_{index}": name for index, name in enumerate([VALUE, *others[1:]])
+        }
         self.header = [
             name if name in study_file.parameters else names.get(name, name) for name in header
         ]
@@ -342,6 +344,8 @@ class _Row:
         if state and (state in MEASURED) is not bool(value):
             expected = "a value" if state in MEASURED else "no value"
             raise self.wrong(STATE, given, f"{expected} beside it, got {shown(value)}")
+        if value and (reason := self.text(FAILED)):
+            raise self.wrong(FAILED, reason, f"no failure beside the value {shown(value)}")
         return False
 
     def trial(self, identity: str) -> FrozenTrial:
