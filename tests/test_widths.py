@@ -19,6 +19,7 @@ from reference import budgeted, heavy_tails, width
 from surefoot import algorithms, widths
 from surefoot._internal import doubling
 from surefoot.widths import Progress
+from surefoot_experiments.benchmarks.sketch_determinant import sketch_determinant
 
 ALPHA, V = 0.5, 3.0
 MOMENT = sf.Moment(ALPHA, V)
@@ -34,7 +35,7 @@ OF_NORM: dict[str, tuple[Callable[[float | None], Any], float]] = {
     "truncated": (lambda b: widths.truncated(MOMENT, b), UNIT),
     "analytic_mixture": (lambda b: widths.analytic_mixture(b, NOISE), NOISE),
     "dual_mixture": (lambda b: widths.dual_mixture(b, NOISE), NOISE),
-    "sketch_determinant": (lambda b: widths.sketch_determinant(b, NOISE), NOISE),
+    "sketch_determinant": (lambda b: sketch_determinant(b, NOISE), NOISE),
     "adaptive_fourier": (lambda b: widths.adaptive_fourier(MOMENT, b, horizon=99), UNIT),
     "adaptive_nystrom": (lambda b: widths.adaptive_nystrom(MOMENT, b, horizon=99), UNIT),
 }
@@ -231,7 +232,7 @@ class TestGuesses:
             widths.bkb,
             widths.analytic_mixture,
             widths.dual_mixture,
-            widths.sketch_determinant,
+            sketch_determinant,
         ):
             with pytest.raises(sf.InvalidInput, match="norm_bound"):
                 make(None, 0.0)
@@ -322,7 +323,7 @@ class TestBadInput:
             lambda: widths.bkb(1.0, 1.0, accuracy=value),
             lambda: widths.truncated(MOMENT, 1.0, value),
             lambda: widths.dual_mixture(1.0, 1.0, value),
-            lambda: widths.sketch_determinant(1.0, 1.0, value),
+            lambda: sketch_determinant(1.0, 1.0, value),
             lambda: widths.adaptive_fourier(MOMENT, 1.0, value),
             lambda: widths.adaptive_nystrom(MOMENT, 1.0, accuracy=value),
         ):

@@ -10,6 +10,7 @@ import surefoot as sf
 from support.batched_runs import PLANE, SETTINGS, batched, play, value
 from support.variants import variant
 from surefoot.algorithms import bbkb, bkb
+from surefoot_experiments.benchmarks.sketch_determinant import sketch_determinant
 
 KERNELS: dict[str, Callable[[], object]] = {
     "se": lambda: sf.kernels.squared_exponential(0.3),
@@ -29,7 +30,7 @@ class TestBatches:
         ],
     )
     def test_a_ratio_of_1_asks_what_bkb_asks(self, kernel: str, inclusion: str) -> None:
-        width = sf.widths.sketch_determinant(2.0, SETTINGS["noise"], scale=0.3)
+        width = sketch_determinant(2.0, SETTINGS["noise"], scale=0.3)
         settings = {**SETTINGS, "norm_bound": 2.0}
         each_round, in_batches = (
             variant(

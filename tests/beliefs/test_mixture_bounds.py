@@ -15,6 +15,7 @@ from surefoot import widths
 from surefoot.acquisition.lacing import lacing_value
 from surefoot.regression import ridge as ridge_module
 from surefoot.regression.observations import Pull
+from surefoot_experiments.benchmarks.sketch_determinant import sketch_determinant
 
 SCALE, NOISE, NORM, DELTA = 0.25, 0.3, 2.5, 0.05
 GRID = np.linspace(0.0, 1.0, 15)[:, None]
@@ -113,7 +114,7 @@ def test_the_analytic_width_is_that_of_the_regularisation_of_the_model() -> None
 @pytest.mark.parametrize("ratio", [1.0, 4.0])
 def test_the_width_of_a_sketch_is_known_from_the_sketch(ridge: float, ratio: float) -> None:
     features = sf.Nystrom(sf.Dictionary(torch.from_numpy(INDUCING)))
-    width = widths.sketch_determinant(NORM, NOISE, DELTA, ratio=ratio)
+    width = sketch_determinant(NORM, NOISE, DELTA, ratio=ratio)
     x = GRID[TOLD]
     parts = projected(x, x), kernel(x, x), ridge, NORM, NOISE, DELTA
     theirs = ratio**0.5 * reference.dictionary_width(*parts)
@@ -300,7 +301,7 @@ def test_rewards_with_standard_errors_are_weighted(space: Any, ridge: float, dua
         agree(ours, theirs)
 
 
-@pytest.mark.parametrize("width", [widths.chowdhury_gopalan, widths.sketch_determinant])
+@pytest.mark.parametrize("width", [widths.chowdhury_gopalan, sketch_determinant])
 def test_widths_count_standard_errors(width: Any) -> None:
     """With a ridge above the squared noise, errors raise what weighted rewards vary by."""
 

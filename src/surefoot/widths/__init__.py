@@ -21,7 +21,7 @@ from surefoot.widths.heavy_tailed import (
     truncated,
 )
 from surefoot.widths.least_squares import self_normalised
-from surefoot.widths.mixture import analytic_mixture, dual_mixture, sketch_determinant
+from surefoot.widths.mixture import analytic_mixture, dual_mixture
 from surefoot.widths.progress import Progress, Width
 
 __all__ = [
@@ -35,7 +35,6 @@ __all__ = [
     "constant",
     "dual_mixture",
     "self_normalised",
-    "sketch_determinant",
     "srinivas",
     "truncated",
 ]
