@@ -88,7 +88,12 @@ def rivals():
     return {
         CHECKPOINTS: pd.concat([random, searches(1.0, "optuna-tpe")]),
         given.GIVEN: data_sets(0.6, given.INFORMED),
-        conditions.CONDITIONS: under_conditions(3.0, "random"),
+        conditions.CONDITIONS: pd.concat(
+            [
+                under_conditions(3.0, "random"),
+                under_conditions(9.0, "random").assign(trial=60, half="confirmation"),
+            ]
+        ),
     }
 
 

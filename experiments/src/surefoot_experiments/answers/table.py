@@ -51,8 +51,9 @@ def report(now: Results, base: Results | None, rivals: Results) -> str:
         met = log_ratios(first, second, [*_SET, "evaluations"], GAP, "evaluations")
         first, second = (_logarithms(each[given.GIVEN], "error") for each in (now, base))
         errors = log_ratios(first, second, ["task", "rival", "trial"], "error", "rival")
-    found = (each[conditions.CONDITIONS] for each in (now, rivals))
-    parts.append(_under_conditions(pd.concat(found), met))
+    own, others = (each[conditions.CONDITIONS] for each in (now, rivals))
+    others = others[others.set_index(_SET).index.isin(own.set_index(_SET).index)]
+    parts.append(_under_conditions(pd.concat([own, others]), met))
     parts.append(_data_sets(now[given.GIVEN], rivals[given.GIVEN], errors))
     if base is not None:
         parts.append(line(pd.concat([ratios, met]), errors))

@@ -1,4 +1,4 @@
-"""A width in the features of any dictionary: narrower than `dual_mixture` where much is unexplained."""
+"""A width in the features of any dictionary, narrow where much is left unexplained."""
 
 from __future__ import annotations
 
