@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import surefoot as sf
-from surefoot.hyperparameters import HyperparameterFit, TrainingData
+from surefoot.hyperparameters import HyperparameterFit, TrainingData, standardisation
 from surefoot.hyperparameters.fitted import Fitted
 from surefoot.regression.levels import apart_from, levels_of
-from surefoot.regression.transforms import ONE_LEVEL, Levels
+from surefoot.regression.transforms import ONE_LEVEL, Levels, Warp
 
 NUMBER = 40
 
@@ -186,3 +186,32 @@ def test_a_jump_in_another_coordinate_is_one_beside_few_values():
     again = torch.cat([rewards, rewards[:1] + 0.01 * _noise(2)[:30]])
     data = TrainingData(converged, again, 0.0 * unit, unit, unfilled=(0, 1))
     assert _has_levels(HyperparameterFit(warped=True).fit(data))
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("unit", [(0.0, 1.0), (-3e5, 7.0)], ids=["0 and 1", "shifted"])
+def test_two_values_are_not_compressed_as_any_transformation_of_them_is_affine(seed, unit):
+    """Where a search for a pass has reached 20 to 80 measurements."""
+    generator = torch.Generator().manual_seed(seed)
+    points = torch.rand(20 + 12 * seed, 2, dtype=torch.float64, generator=generator)
+    passed = ((points - 0.4).square().sum(-1) < 0.1).double()
+    offset, scale = unit
+    optimizer = sf.algorithms.robust_ucb(sf.Box([0.0, 0.0], [1.0, 1.0]), seed=0)
+    optimizer.tell_all(points, offset + scale * passed)
+    belief = optimizer.belief()
+    assert belief.outcome.transform.is_affine
+    best = (optimizer.recommend().upper - offset) / scale
+    assert best < 2.5  # before up to 42
+
+
+@pytest.mark.parametrize("anchor", [0.0, 2.0])
+def test_a_value_that_repeats_has_the_slope_between_its_neighbours(anchor):
+    warp = Warp(anchor, 0.5)
+    rewards = torch.tensor([2.0, 0.0, 1.0, 0.0, 2.0, 5.0, 1.0], dtype=torch.float64)
+    found = standardisation._log_secants(warp, rewards).exp()
+    low, middle, high, far = (float(warp(rewards[index])) for index in (1, 2, 0, 5))
+    own = float(warp.log_slope(rewards[5]).exp())
+    expected = {0.0: middle - low, 1.0: (high - low) / 2.0, 2.0: (far - middle) / 4.0, 5.0: own}
+    assert found.tolist() == pytest.approx([expected[one] for one in rewards.tolist()])
+    for few in (rewards[:3], rewards[5:6], rewards[[1, 3]]):  # all differ, or none does
+        assert torch.equal(standardisation._log_secants(warp, few), warp.log_slope(few))

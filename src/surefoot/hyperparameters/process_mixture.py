@@ -79,8 +79,8 @@ class ProcessMixture:
     def mean(self, points: Tensor) -> Tensor:
         """Mean (n,) alone at points (n, d), which takes a small part of the time."""
         unit = self.frame.unit(points)
-        told = self.processes[0].evidence.is_told(unit)  # where it costs no memory
-        parts = [unit] if told else self._parts(unit)
+        # Where it was told it costs no memory.
+        parts = [unit] if self.processes[0].evidence.is_told(unit) else self._parts(unit)
         means = [torch.cat([one.mean(part) for one in self.processes]).mean(0) for part in parts]
         return self.frame.level(points) + self.frame.scale * torch.cat(means).to(points)
 

@@ -39,12 +39,14 @@ class Standardised:
         units: The standardised units.
         cautious: Precisions (t,) of all rewards to start from.
         modes: Modes of nearly the same bound, the best first.
+        log_slopes: Logarithms (k,) of slopes of the units at the rewards that it is searched by.
         score: Log evidence in reward units.
     """
 
     units: RewardUnits
     cautious: Tensor
     modes: Sequence[PosteriorMode]
+    log_slopes: Tensor
     score: float
 
 
@@ -91,8 +93,8 @@ class Standardisation:
         @cache
         def foretold(found: Standardised) -> float:
             """Log density of the better half, in reward units."""
-            slopes = found.units.chain.log_slope(self.searched.rewards)
-            return float((found.modes[0].left_out_log_densities() + slopes)[better].sum())
+            densities = found.modes[0].left_out_log_densities() + found.log_slopes
+            return float(densities[better].sum())
 
         best, last = plain, plain
         for warp in _warps(self.data.rewards):
@@ -158,9 +160,10 @@ class Standardisation:
         )
         evidence = evidence_in(self.searched, units, family, LENGTHSCALE_PRIORS[self.lengthscales])
         modes = within_reach(self.ascent.starts(evidence, cautious[self.subset]))
-        slopes = float(chain.log_slope(self.searched.rewards).sum())
-        score = modes[0].bound + (slopes - len(self.subset) * math.log(scale))
-        return Standardised(units, cautious, modes, score)
+        known = self.searched.rewards
+        slopes = levels.log_slope(known) + _log_secants(warp, levels(known)) - math.log(scale)
+        score = modes[0].bound + float(slopes.sum())
+        return Standardised(units, cautious, modes, slopes, score)
 
     def _location_and_scale(self, rewards: Tensor, errors: Tensor) -> tuple[float, float]:
         """Mean and deviation for Gaussian noise, median and robust deviation otherwise.
@@ -208,6 +211,20 @@ def evidence_in(data: TrainingData, units: RewardUnits, family: Family, prior: P
         prior,
         units.error_variances(data.rewards, data.sems),
     )
+
+
+def _log_secants(warp: Warp, rewards: Tensor) -> Tensor:
+    """Logarithms (k,) of slopes at rewards; of the secant between the neighbours where one repeats.
+
+    What repeats is on a grid and has no density: any transformation of two values is affine.
+    """
+    values, index, counts = rewards.unique(return_inverse=True, return_counts=True)
+    slopes = warp.log_slope(values)
+    if 1 < len(values) < len(rewards):
+        around = torch.cat([values[:1], values, values[-1:]])
+        secants = (warp(around[2:]) - warp(around[:-2])) / (around[2:] - around[:-2])
+        slopes = torch.where(counts > 1, secants.log(), slopes)
+    return slopes[index]
 
 
 def _warps(rewards: Tensor) -> list[Warp]:
