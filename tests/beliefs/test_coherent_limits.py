@@ -79,3 +79,33 @@ def test_a_limited_quantity_has_the_sign_of_its_measurements(
     found = optimizer.belief().constraints.beliefs["p99"].predict(LINE)
     ends = torch.stack([found.value, found.lower, found.upper])
     assert bool((sign * ends >= 0.0).all()) == is_of_one_sign
+
+
+@pytest.mark.parametrize("seed", [2, 5])
+def test_one_value_that_contradicts_the_model_is_doubted_where_it_was_measured(seed: int) -> None:
+    """Not far from it, over an environment at whose values nothing was measured."""
+    generator = torch.Generator().manual_seed(seed)
+    points = torch.rand(40, 3, dtype=torch.float64, generator=generator)
+    noise = torch.randn(40, dtype=torch.float64, generator=generator)
+    environment = sf.FiniteEnvironment(torch.linspace(0.0, 1.0, 11)[:, None].double())
+    values = 14.0 + 8.0 * points[:, 0] + 2.0 * points[:, 2].mul(10.0).round() / 10.0
+    wrong = int((values - 19.0).abs().argmin())
+    measured = values + 0.3 * noise
+    measured[wrong] = 20.4
+    optimizer = sf.algorithms.robust_ucb(
+        sf.Problem(
+            sf.Joint(sf.Box([0.0, 0.0], [1.0, 1.0]), environment),
+            {"p99": sf.Constraint(maximum=20.0)},
+            risk=sf.risks.Mean(),
+        ),
+        seed=0,
+    )
+    for row, value in zip(points, measured.tolist(), strict=True):
+        z = row[2:].mul(10.0).round() / 10.0
+        optimizer.tell(row[:2], float(row[0]), z, outcomes={"p99": value})
+    belief = optimizer.belief()
+    limit = belief.constraints.beliefs["p99"]
+    at = limit.margin.observations.sites[wrong : wrong + 1]
+    assert float(limit.probability(at)) == pytest.approx(0.5, abs=0.1)
+    within = torch.tensor([[0.0, 0.5], [0.1, 0.2], [0.2, 0.9], [0.3, 0.5]], dtype=torch.float64)
+    assert float(belief.feasibility(within).min()) > 0.98  # 1 in truth, before 0.92 and 0.93

@@ -211,8 +211,7 @@ class Intersection:
         return isinstance(self.others, SelfNormalised) and self.others.contradicted
 
     def ceiling(self, posterior: ArmPosterior, width: float) -> Tensor:
-        widest = SYMMETRIC.ceiling(posterior, width)
-        return torch.minimum(widest, self.others.ceiling)  # type: ignore[union-attr]
+        return torch.minimum(SYMMETRIC.ceiling(posterior, width), self.others.ceiling)  # type: ignore[union-attr]
 
     def within(self, posterior: ArmPosterior) -> Intersection:
         return replace(self, others=replace(self.others, posterior=posterior))  # type: ignore[type-var]

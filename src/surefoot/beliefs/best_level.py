@@ -58,6 +58,10 @@ def on_best_level(belief: Belief) -> Belief:
     level = outcome.model.fitted_belief(outcome.observations.among(on_it))
     sides = outcome.observations.with_rewards(torch.where(on_it, 1.0, -1.0).double())
     margin = outcome.model.of_sides(sides)
+    if waiting := belief.pending.pulls:
+        points = torch.stack([one.point for one in waiting])
+        likely = torch.where(margin.posterior.mean(points) >= 0.0, 1.0, -1.0).double()
+        margin = margin.conditioned(points, likely, [one.arm for one in waiting])
     return replace(
         belief,
         outcome=level,

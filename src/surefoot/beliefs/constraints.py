@@ -31,7 +31,6 @@ _REPEATED = 2  # values equal to a limit, which is not by chance
 _FAR_WITHIN = 8.0  # median absolute deviations of values on a level
 _FEW = 2  # sites on a level, which outliers may share
 _AGREED = 0.99  # probability that a limit holds where the values are on such a level
-_LOCAL = 2.0  # power of distances, by which a doubt does not reach past the sites around
 
 
 AT_ZERO = Constraint(maximum=0.0)
@@ -254,23 +253,23 @@ class ConstraintBelief:
             points: Inputs (n, d).
             holds: Whether the constraint held in the measurements in dispute.
         """
-        disputed = self._disputed[holds]
-        if not bool(disputed.any()):
-            return points.new_zeros(len(points))
-        return self._even_odds(points, disputed, 1.0)
+        return self._even_odds(points, self._disputed[holds])
 
-    def _even_odds(self, points: Tensor, disputed: Tensor, power: float) -> Tensor:
+    def _even_odds(self, points: Tensor, disputed: Tensor) -> Tensor:
         """Half (n,) at disputed sites, as a mask (S,), and 0 at all others.
 
-        In between it goes by a power of the distances to both.
+        In between it goes by the squares of the distances to both, so that it does not reach past
+        the sites around, and as far as the function is correlated with a disputed site.
         """
+        if not bool(disputed.any()):
+            return points.new_zeros(len(points))
         kernel, sites = self.margin.fitted.kernel, self.margin.observations.sites
-        near, other = (
-            -kernels.correlation(kernel, points, some).amax(-1).clamp_min(TINY).log()
+        alike, others = (
+            kernels.correlation(kernel, points, some).amax(-1).clamp_min(TINY)
             for some in (sites[disputed], sites[~disputed])
         )
-        near, other = near.pow(power), other.pow(power)
-        return 0.5 * other / (near + other).clamp_min(TINY)
+        near, other = alike.log().square(), others.log().square()
+        return 0.5 * alike * other / (near + other).clamp_min(TINY)
 
     @cached_property
     def broken(self) -> Tensor:
@@ -282,13 +281,12 @@ class ConstraintBelief:
 
     def _unsettled(self, points: Tensor) -> Tensor:
         """Probability (n,) that a site breaks the limit where the model has it hold."""
-        sites, kernel = self.margin.observations.sites, self.margin.fitted.kernel
+        sites = self.margin.observations.sites
         with torch.no_grad():
             unsettled = self.broken & (_moments(self._searched, sites)[0] >= self._at_limit)
-        if not bool(unsettled.any()) or bool(unsettled.all()):
-            return 0.5 * unsettled.any().to(points).expand(len(points))
-        near = kernels.correlation(kernel, points, sites[unsettled]).amax(-1)
-        return near * self._even_odds(points, unsettled, _LOCAL)
+        if bool(unsettled.all()):
+            return points.new_full((len(points),), 0.5)
+        return self._even_odds(points, unsettled)
 
     def _modelled(self, points: Tensor, posterior: Predictive) -> Tensor:
         """Probability (n,) that the constraint holds by a posterior of the margin.
@@ -296,8 +294,9 @@ class ConstraintBelief:
         Integrated over the hyperparameters it is the mean over their samples: the normal
         distribution of the moments of all has the tails of the one that knows least.
         """
-        likeliest = posterior is self._searched and not self.limit.safe
-        if likeliest or posterior is self.margin.posterior:
+        if posterior is self.margin.posterior or (
+            posterior is self._searched and not self.limit.safe
+        ):
             mean, deviation = _moments(posterior, points)
             return torch.special.ndtr((mean - self._at_limit) / deviation)
         means, covariances = posterior.components(points.unsqueeze(-2))

@@ -617,9 +617,7 @@ class Optimizer:
         unstable: Tensor,
         pending: PendingQueries,
     ) -> Belief:
-        constraints = told.outcomes.beliefs
-        if band.pulls:
-            constraints = replace(constraints, pulls=band.pulls)
+        known = told.outcomes.beliefs
         return Belief(
             self.space,
             self.risk,
@@ -628,7 +626,7 @@ class Optimizer:
             pending,
             told.designs,
             FailureBelief(success, told.shared_failures, told.shared_conditions, unstable),
-            constraints,
+            replace(known, pulls=band.pulls) if band.pulls else known,
             Reported(
                 self.method.reporting.interval,
                 estimand_of(self.problem.estimand, lambda: outcome.noise_sample),
