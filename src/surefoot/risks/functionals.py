@@ -29,8 +29,8 @@ def counted_as(levels: Tensor, number: int) -> Tensor:
     Returns:
         Slightly smaller levels (...).
     """
-    slack = max(LAST_DIGITS, 2.2e-16 * number)  # of the rounding of as many sums
-    return levels - (0.5 * levels).clamp_max(slack)
+    # As much as the rounding of so many sums.
+    return levels - (0.5 * levels).clamp_max(max(LAST_DIGITS, 2.2e-16 * number))
 
 
 def matching(values: Tensor, weights: Tensor) -> Tensor:

@@ -171,8 +171,7 @@ class Quantity:
         if not self.unit:
             return self.value
         size, unit = into_declared(self.unit.removesuffix(UNSURE), declared)
-        known = size is not None and unit == declared
-        return scaled(self.value, size) if known else None  # type: ignore[arg-type]
+        return None if size is None or unit != declared else scaled(self.value, size)
 
 
 @dataclass(frozen=True)

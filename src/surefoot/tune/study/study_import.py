@@ -183,14 +183,19 @@ class _Takeover:
         }
         told = trial.value if trial.state == TrialState.COMPLETE else None
         measured = told if told is not None and math.isfinite(told) else None
-        if told != measured:
-            attributes[FAILURE] = f"the value is {told}, expected a finite number"
         adopted = create_trial(
             state=TrialState.FAIL if measured is None else TrialState.COMPLETE,
             value=None if measured is None else scaled(measured, self.sizes.get(VALUE, 1.0)),
             params=params,
             distributions=distributions,
-            user_attrs=attributes | self._environment(trial) | {IMPORTED: identity},
+            user_attrs=attributes
+            | self._environment(trial)
+            | {IMPORTED: identity}
+            | (
+                {}
+                if told == measured
+                else {FAILURE: f"the value is {told}, expected a finite number"}
+            ),
         )
         adopted.datetime_start, adopted.datetime_complete = (
             trial.datetime_start,
