@@ -213,5 +213,7 @@ def test_a_value_that_repeats_has_the_slope_between_its_neighbours(anchor):
     own = float(warp.log_slope(rewards[5]).exp())
     expected = {0.0: middle - low, 1.0: (high - low) / 2.0, 2.0: (far - middle) / 4.0, 5.0: own}
     assert found.tolist() == pytest.approx([expected[one] for one in rewards.tolist()])
+    near = torch.tensor([0.1 + 0.2, 0.3, 0.3], dtype=torch.float64)  # apart by rounding
+    assert bool(standardisation._log_secants(warp, torch.cat([rewards, near])).isfinite().all())
     for few in (rewards[:3], rewards[5:6], rewards[[1, 3]]):  # all differ, or none does
         assert torch.equal(standardisation._log_secants(warp, few), warp.log_slope(few))

@@ -405,8 +405,12 @@ def test_a_study_of_optuna_with_several_objectives_is_imported_from_its_table(wr
     path = write()
     with pytest.raises(InvalidInput, match=r"minimize, maximize, .* `study.trials_dataframe\(\)`"):
         import_study(path, tmp_path / "old.db")
-    study.trials_dataframe().to_csv(tmp_path / "old.csv", index=False)
+    frame = study.trials_dataframe()
+    frame.to_csv(tmp_path / "old.csv", index=False)
     assert import_table(path, tmp_path / "old.csv").trials == 3
+    named = {"values_0": "values_cost", "values_1": "values_speed"}  # of `set_metric_names`
+    frame.rename(columns=named).to_csv(tmp_path / "named.csv", index=False)
+    assert import_table(path, tmp_path / "named.csv").present == 3
     trials = open_study(path).study.get_trials()
     assert [trial.value for trial in trials] == [trial.values[0] for trial in study.trials]
     assert [trial.user_attrs[CONSTRAINTS] for trial in trials] == [

@@ -267,7 +267,7 @@ measure = "mean"
         (STATES + "FAIL,512,0.5,OFF,1\n", "'FAIL' in column 'state', expected no value beside it"),
         (
             "size,share,mode,value,failure\n512,0.5,OFF,5,oom\n",
-            "'oom' in column 'failure', expected no failure beside the value '5'",
+            "'oom' in column 'failure', expected an empty cell beside the value '5'",
         ),
         (
             STATES + "complete,512,0.5,OFF,\n",
@@ -522,3 +522,13 @@ def test_a_choice_is_found_by_its_number_in_a_column_of_floats(text, choices, va
     read = value_of(text, Choice(choices))
     assert read == value
     assert type(read) is type(value)
+
+
+def test_a_name_of_optunas_table_is_the_studys_own_where_it_has_one(write_study, tmp_path):
+    limit = ("[parameters]", "[constraints]\nvalues_0 = { max = 3 }\n\n[parameters]")
+    path = write_study(limit, ('["OFF", "NORMAL", "FULL"]', '[true, "TRUE", false]'))
+    rows = "512,0.5,TRUE,1,2\n512,0.5,True,1,2\n600,0.5,FALSE,1,2\n"
+    import_table(path, table(tmp_path, f"size,share,mode,value,values_0\n{rows}"))
+    trials = open_study(path).study.get_trials()
+    assert [trial.user_attrs["constraints"] for trial in trials] == [{"values_0": 2.0}] * 3
+    assert [trial.params["mode"] for trial in trials] == ["TRUE", True, False]

@@ -71,6 +71,7 @@ def on_best_level(belief: Belief) -> Belief:
             limits={**known.limits, ON_IT: AT_ZERO},
             find=lambda: {**known.outcomes, ON_IT: margin},
             measured=(*known.measured, ON_IT),
+            pulls=(),
         ),
         failures=replace(belief.failures, unstable=belief.failures.unstable[:0]),
     )

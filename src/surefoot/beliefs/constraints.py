@@ -106,8 +106,8 @@ class ConstraintBelief:
 
     def shortfall(self, points: Tensor) -> Tensor:
         """How far the mean is beyond the limit (n,), in units of the posterior's output scale."""
-        mean, _ = _moments(self._searched, points)
-        return (self._at_limit - mean).clamp_min(0.0) / self.margin.posterior.scale
+        known = self._known
+        return (self._at_limit - known.mean(points)).clamp_min(0.0) / known.scale
 
     def assurance(self, points: Tensor) -> Tensor:
         """The probability (n,), on a scale where 0.95 is the confidence asked for.
@@ -201,7 +201,7 @@ class ConstraintBelief:
         margin, units, observations = self.margin, self.margin.transform, self.margin.at_reference
         rewards, noise = observations.rewards, margin.noise
         with torch.no_grad():
-            mean, _ = _moments(self._searched, observations.sites)
+            mean = self._known.mean(observations.sites)
             modelled = mean >= self._at_limit
             # In its own units, since distances to outliers and other levels are transformed.
             expected = units.inverse(mean)[observations.site]
@@ -283,7 +283,7 @@ class ConstraintBelief:
         """Probability (n,) that a site breaks the limit where the model has it hold."""
         sites = self.margin.observations.sites
         with torch.no_grad():
-            unsettled = self.broken & (_moments(self._searched, sites)[0] >= self._at_limit)
+            unsettled = self.broken & (self._known.mean(sites) >= self._at_limit)
         if bool(unsettled.all()):
             return points.new_full((len(points),), 0.5)
         return self._even_odds(points, unsettled)
@@ -315,15 +315,17 @@ class ConstraintBelief:
             return self.margin.posterior
         return self.margin.uncertainty.smooth.over(self.margin.posterior)
 
+    @property
+    def _known(self) -> Predictive:
+        """What is searched by, pending queries aside: the likeliest, unless it must not break."""
+        return self._stated if self.limit.safe else self.margin.posterior
+
     @cached_property
     def _searched(self) -> Predictive:
-        """What is searched by: the same where the limit must not be broken, else the likeliest.
-
-        Nothing that is not measured makes anything safer.
-        """
-        if self.limit.safe:
-            return self._stated
-        return self.margin.posterior.updated(self.pulls) if self.pulls else self.margin.posterior
+        """What is searched by; nothing that is not measured makes anything safer."""
+        if self.limit.safe or not self.pulls:
+            return self._known
+        return self.margin.posterior.updated(self.pulls)
 
 
 def _moments(posterior: Predictive, points: Tensor) -> tuple[Tensor, Tensor]:

@@ -10,7 +10,7 @@ from functools import cache, cached_property
 import torch
 from torch import Tensor
 
-from surefoot._internal.numbers import LAST_DIGITS
+from surefoot._internal.numbers import LAST_DIGITS, ROUNDING
 from surefoot.estimators.student_t import cautious_weights
 from surefoot.hyperparameters.ascent import GAUSSIAN, Ascent, within_reach
 from surefoot.hyperparameters.evidence import LENGTHSCALE_PRIORS, Evidence, Prior
@@ -219,12 +219,10 @@ def _log_secants(warp: Warp, rewards: Tensor) -> Tensor:
     What repeats is on a grid and has no density: any transformation of two values is affine.
     """
     values, index, counts = rewards.unique(return_inverse=True, return_counts=True)
-    slopes = warp.log_slope(values)
-    if 1 < len(values) < len(rewards):
-        around = torch.cat([values[:1], values, values[-1:]])
-        secants = (warp(around[2:]) - warp(around[:-2])) / (around[2:] - around[:-2])
-        slopes = torch.where(counts > 1, secants.log(), slopes)
-    return slopes[index]
+    around = torch.cat([values[:1], values, values[-1:]])
+    apart, moved = (each[2:] - each[:-2] for each in (around, warp(around)))
+    on_grid = (counts > 1) & (apart > ROUNDING * (values[-1] - values[0]))
+    return torch.where(on_grid, (moved / apart).log(), warp.log_slope(values))[index]
 
 
 def _warps(rewards: Tensor) -> list[Warp]:

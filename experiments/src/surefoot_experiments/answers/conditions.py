@@ -37,7 +37,7 @@ FAMILIES = (GIVEN, ENVIRONMENT, SAFE, LIMITS, FRONT)
 ROUNDS, CHECKPOINTS = 40, (20, 40)
 SEEDS = {DEVELOPMENT: (50, 51), CONFIRMATION: (60, 61)}
 SUREFOOT, RANDOM = "surefoot", "random"
-COST = "on the way"  # mean gap of what the second half of a run measures, or failures of all of it
+COST = "on the way"  # mean gap of what the later half of the rounds measures, or failures so far
 BEYOND = 2.0  # the gap of a recommendation beyond a limit, or of none
 LEAST = 1e-3  # the smallest gap, in standard deviations of the function; what is nearer is solved
 _POINTS = 2**13  # of a grid, on which the optimum is sought
@@ -92,7 +92,6 @@ class Given:
         """Play it, as `Condition` says."""
         generator = np.random.default_rng([seed, 1])
         moved = _moved(self.function, self.dimension, seed)
-        grid = _grid(self.dimension - 1)
         unit = float(moved(_grid(self.dimension)).std())
         names = [f"x{number}" for number in range(self.dimension)]
         space = sf.parameters.Space({name: sf.parameters.Float(0.0, 1.0) for name in names})
@@ -102,7 +101,10 @@ class Given:
             return float(moved(_row([params[name] for name in names])))
 
         def best(given: float) -> float:
-            return float(moved(torch.cat([grid.new_full((_POINTS, 1), given), grid], -1)).max())
+            return _largest(
+                lambda x: moved(torch.cat([x.new_full((len(x), 1), given), x], -1)),
+                self.dimension - 1,
+            )
 
         bests = {given: best(given) for given in _GIVEN_AT}
         regrets = []
@@ -119,7 +121,7 @@ class Given:
                     optimizer.recommend(within={names[0]: given}).params for given in _GIVEN_AT
                 ]
                 gaps = [bests[params[names[0]]] - value(params) for params in found]
-                yield number, _mean(gaps) / unit, _mean(regrets[-ROUNDS // 2 :])
+                yield number, _mean(gaps) / unit, _mean(regrets[number // 2 :])
 
 
 @dataclass(frozen=True)
@@ -153,8 +155,8 @@ class Risky:
             pairs = [torch.cat([support, one.expand(len(support), -1)], -1) for one in designs]
             return moved(torch.cat(pairs)).reshape(len(designs), len(support))
 
-        grid = values(_grid(2)[: _POINTS // 4])
-        best, unit = float(self.risk(grid, weights).max()), float(grid.std())
+        unit = float(values(_grid(2)[: _POINTS // 4]).std())
+        best = _largest(lambda x: self.risk(values(x), weights), 2)
         joint = sf.Joint(sf.Box([0.0, 0.0], [1.0, 1.0]), environment)
         optimizer = sf.algorithms.robust_ucb(sf.Problem(joint, risk=self.risk), seed=seed)
         for number in range(1, ROUNDS + 1):
@@ -318,6 +320,18 @@ def _moved(function: Function, dimension: int, seed: int) -> Function:
 
 def _grid(dimension: int) -> Tensor:
     return SobolEngine(dimension).draw(_POINTS, dtype=torch.float64)
+
+
+def _largest(function: Function, dimension: int) -> float:
+    """The largest value of a function on the unit cube, from a grid and finer ones around."""
+    points = _grid(dimension)[: _POINTS // 4]
+    best, largest = points[:1], -math.inf
+    for radius in (1.0, 0.05, 0.01, 0.002, 0.0004):
+        around = points if radius == 1.0 else (best + radius * (2.0 * points - 1.0)).clamp(0.0, 1.0)
+        values = function(around)
+        if float(values.max()) > largest:
+            best, largest = around[values.argmax()][None], float(values.max())
+    return largest
 
 
 def _row(values: list[float]) -> Tensor:

@@ -38,12 +38,8 @@ _Choice = Annotated[str | bool | int | float | None, Field(description="one of t
 
 
 def texts_of(choice: Any) -> set[str]:
-    """The texts that stand for a choice in a table or on a command line: True, true or TRUE."""
-    return {
-        str(choice).strip(" ").rstrip(),  # as a cell is read
-        json.dumps(choice),
-        *[str(choice).upper()] * isinstance(choice, bool),  # as spreadsheets write it
-    }
+    """The texts that stand for a choice in a table or on a command line, such as True or true."""
+    return {str(choice).strip(" ").rstrip(), json.dumps(choice)}  # as a cell is read
 
 
 def value_of(text: str, parameter: SpaceParameter) -> Any:
@@ -56,6 +52,8 @@ def value_of(text: str, parameter: SpaceParameter) -> Any:
         same = [one for one in parameter.choices if text in texts_of(one)]
         # As a column of 1 and 2.5, or with gaps, is written: 1.0.
         same += [one for one in parameter.choices if type(one) in (int, float) and one == number]
+        # As spreadsheets write truth values.
+        same += [one for one in parameter.choices if type(one) is bool and text == f"{one}".upper()]
         return same[0] if same else None
     if number is None or number in parameter.special:
         return None if number is None else parameter.cast(number)

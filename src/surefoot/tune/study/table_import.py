@@ -193,14 +193,14 @@ class _Table:
     def __init__(self, study_file: StudyFile, path: Path) -> None:
         self.study_file, self.path = study_file, path
         header, self._rows = read_table(path)
-        others = [f"objective_{name}" for name in study_file.scheme.objectives]
-        names = OTHER_NAMES | {
-            f"values_{index}": name for index, name in enumerate([VALUE, *others[1:]])
-        }
-        self.header = [
-            name if name in study_file.parameters else names.get(name, name) for name in header
-        ]
         self.variables = study_file.scheme.variables
+        names = OTHER_NAMES | {
+            f"values_{key}": f"objective_{name}" if index else VALUE
+            for index, name in enumerate(study_file.scheme.objectives)
+            for key in (index, name)
+        }
+        own = {*study_file.parameters, *self.variables, *study_file.reported}
+        self.header = [name if name in own else names.get(name, name) for name in header]
         self.parameters = {
             name: self._column(f"params_{name}", name) for name in study_file.parameters
         }
@@ -345,7 +345,7 @@ class _Row:
             expected = "a value" if state in MEASURED else "no value"
             raise self.wrong(STATE, given, f"{expected} beside it, got {shown(value)}")
         if value and (reason := self.text(FAILED)):
-            raise self.wrong(FAILED, reason, f"no failure beside the value {shown(value)}")
+            raise self.wrong(FAILED, reason, f"an empty cell beside the value {shown(value)}")
         return False
 
     def trial(self, identity: str) -> FrozenTrial:
