@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from surefoot._internal import checks
-from surefoot.widths import Progress
-from surefoot.widths.assumptions import SubGaussian
+from surefoot import InvalidInput
+from surefoot.widths import Progress, analytic_mixture
 
 
 @dataclass(frozen=True)
-class sketch_determinant(SubGaussian):  # noqa: N801
+class sketch_determinant(analytic_mixture):  # noqa: N801
     r"""Width in the features of any dictionary, for R-sub-Gaussian noise and ||f|| <= B.
 
     .. math:: \sqrt C\,\Bigl[R \sqrt{(\ln\det(I + \tilde K_t / \lambda) + T_t
@@ -47,9 +46,13 @@ class sketch_determinant(SubGaussian):  # noqa: N801
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.at_least_one("ratio", self.ratio)
+        if not 1.0 <= self.ratio < math.inf:
+            raise InvalidInput(
+                f"`ratio` is {self.ratio!r}, expected a finite number of at least 1."
+            )
 
     def of_theorem(self, progress: Progress) -> float:
+        """The width without `scale`."""
         deviation = math.sqrt(self.squared_noise(progress) / progress.ridge)
         width = deviation + self.norm(progress) * (1.0 + math.sqrt(progress.unexplained()))
         return math.sqrt(self.ratio) * width
