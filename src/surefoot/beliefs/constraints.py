@@ -106,8 +106,7 @@ class ConstraintBelief:
 
     def shortfall(self, points: Tensor) -> Tensor:
         """How far the mean is beyond the limit (n,), in units of the posterior's output scale."""
-        known = self._known
-        return (self._at_limit - known.mean(points)).clamp_min(0.0) / known.scale
+        return (self._at_limit - self._known.mean(points)).clamp_min(0.0) / self._known.scale
 
     def assurance(self, points: Tensor) -> Tensor:
         """The probability (n,), on a scale where 0.95 is the confidence asked for.
@@ -281,9 +280,9 @@ class ConstraintBelief:
 
     def _unsettled(self, points: Tensor) -> Tensor:
         """Probability (n,) that a site breaks the limit where the model has it hold."""
-        sites = self.margin.observations.sites
         with torch.no_grad():
-            unsettled = self.broken & (self._known.mean(sites) >= self._at_limit)
+            mean = self._known.mean(self.margin.observations.sites)
+        unsettled = self.broken & (mean >= self._at_limit)
         if bool(unsettled.all()):
             return points.new_full((len(points),), 0.5)
         return self._even_odds(points, unsettled)
