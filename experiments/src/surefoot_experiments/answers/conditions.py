@@ -37,7 +37,9 @@ FAMILIES = (GIVEN, ENVIRONMENT, SAFE, LIMITS, FRONT)
 ROUNDS, CHECKPOINTS = 40, (20, 40)
 SEEDS = {DEVELOPMENT: (50, 51), CONFIRMATION: (60, 61)}
 SUREFOOT, RANDOM = "surefoot", "random"
-COST = "on the way"  # mean gap of what the later half of the rounds measures, or failures so far
+COST = "on the way"
+"""Mean gap of what the later half of the rounds measures, failures so far, or the share of trials
+beyond a limit so far; NaN where nothing on the way costs more than elsewhere."""
 BEYOND = 2.0  # the gap of a recommendation beyond a limit, or of none
 LEAST = 1e-3  # the smallest gap, in standard deviations of the function; what is nearer is solved
 _POINTS = 2**13  # of a grid, on which the optimum is sought
@@ -395,11 +397,11 @@ ALL: tuple[Condition, ...] = (
     Safe("cliff", lambda points: points.sum(-1), lambda points: points.sum(-1) > 1.1, (0.2, 0.2)),
     Safe("cliff-4", lambda points: points.sum(-1), lambda points: points.sum(-1) > 2.2, (0.3,) * 4),
     Safe("wall", _to(0.5, 0.4), lambda points: points[:, 0] > 0.6, (0.15, 0.15)),
+    Safe("hole", _to(0.75, 0.75), _within(0.5, 0.5, radius=0.12), (0.15, 0.2)),
     *(Limited(name) for name in PROBLEMS),
     Fronted("dtlz2", "spikes"),
     Fronted("zdt1", "gaussian"),
     Fronted("zdt3", "spikes"),
-    Safe("hole", _to(0.75, 0.75), _within(0.5, 0.5, radius=0.12), (0.15, 0.2)),
 )
 
 
