@@ -501,3 +501,12 @@ def test_a_shell_completes_commands_and_options(words, expected):
     asked = {"_SUREFOOT_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": place}
     found = CliRunner().invoke(app, [], env=asked, prog_name="surefoot")
     assert {*found.stdout.split()} == expected
+
+
+def test_a_working_folder_that_is_gone_is_said_in_a_line(tmp_path):
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    command = f"rmdir {folder}; exec {sys.executable} -m surefoot init true"
+    done = subprocess.run(["sh", "-c", command], cwd=folder, capture_output=True, text=True)
+    said = "surefoot: the working folder no longer exists: change to one that does.\n"
+    assert (done.returncode, done.stderr) == (1, said)

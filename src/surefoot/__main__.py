@@ -15,9 +15,12 @@ def main() -> None:
     from surefoot.types import NotInstalled
 
     try:
+        os.getcwd()
         from surefoot.cli import app
     except NotInstalled as error:
         sys.exit(f"surefoot: {error}")
+    except FileNotFoundError:
+        sys.exit("surefoot: the working folder no longer exists: change to one that does.")
     app(prog_name="surefoot")
 
 

@@ -53,8 +53,8 @@ Write a study file (what to run, which parameters, how many rounds) and run `sur
     epilog="""Exit codes: 0 success; 1 `tune` ended without a measurement, or stopped before the end
 (five failures in a row, a failed setup or teardown, or a storage that fails), with all measurements
 kept; 2 invalid study file, options or input, with nothing created or changed, or a storage that is
-damaged, read-only or not there; 130 stopped by Ctrl-C, 143 by SIGTERM, with
-all measurements kept.""",
+damaged, read-only or not there; 129 stopped as the terminal closed, 130
+by Ctrl-C, 143 by SIGTERM, with all measurements kept.""",
 )
 
 
@@ -161,7 +161,7 @@ def check(
     """Measure the defaults and show what is read from the output.
 
     Nothing is recorded. Runs `setup` and `teardown`, too. With `--repeat 5` it says how large the
-    noise is, and what the planned rounds can resolve.
+    noise is, and which difference `compare` would find.
     """
     with study_errors():
         from surefoot.tune.check import check as check_once

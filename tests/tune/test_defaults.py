@@ -108,6 +108,28 @@ def test_without_defaults_nothing_is_compared(write_study):
     assert summarise(open_study(path)).defaults is None
 
 
+def test_defaults_that_fail_are_neither_predicted_nor_compared(write_study):
+    class Failing(Hill):
+        def measure(self, params, stop):
+            at_defaults = params == DEFAULTS
+            return (
+                Failure("exit status 3", "", 0.1) if at_defaults else super().measure(params, stop)
+            )
+
+    path = write_study(*ALL)
+    tune(trials_of(path, rounds=12), Failing(), Stop())
+    output = CliRunner().invoke(app, ["recommend", str(path)]).stdout
+    assert "The defaults have failed." in output
+    assert "predicts" not in output
+    assert "defaults" not in json.loads(
+        CliRunner().invoke(app, ["recommend", str(path), "--json"]).stdout
+    )
+    report = path.with_name("report.md")
+    assert CliRunner().invoke(app, ["report", str(path), "-o", str(report)]).exit_code == 0
+    assert "| 95 % intervals | recommended |" in report.read_text()
+    assert "The defaults have failed." in report.read_text()
+
+
 @pytest.mark.parametrize(
     ("numbers", "text"),
     [

@@ -310,6 +310,11 @@ def test_what_is_refused_after_the_last_proposal_changes_nothing(bench):
     assert session.file.read_bytes() == before
 
 
+def test_what_only_a_shell_understands_is_said(bench):
+    with pytest.warns(UserWarning, match="proposal has `|`, which is passed as an argument"):
+        judge("s.jsonl", bench(0), f"{bench(9)} | tail -1", **RULES)
+
+
 def test_a_session_has_one_writer(bench):
     with only_writer(Path("s.jsonl"), "this test"):
         with pytest.raises(InvalidInput, match="another judgement of this session is running"):

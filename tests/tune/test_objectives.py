@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import signal
 import subprocess
 import sys
@@ -231,6 +232,27 @@ def test_a_child_that_is_forgotten_is_ended(tmp_path):
     assert wait_until_gone(pid)
 
 
+class Paused(Stop):
+    """As if this process were suspended, by Ctrl-Z, until another has written that it is ready."""
+
+    def __init__(self, descriptor: int) -> None:
+        super().__init__()
+        self.descriptor = descriptor
+
+    def check(self) -> None:
+        select.select([self.descriptor], [], [])
+
+
+def test_a_command_that_has_ended_is_no_timeout_after_a_pause_of_this_process(tmp_path):
+    child = SupervisedProcess(["sh", "-c", "echo 5; exit 3"], tmp_path)
+    assert child.wait(time.monotonic(), Paused(child._report)) == 3
+    assert child.stdout.text() == "5\n"
+    child.end()
+    child = SupervisedProcess(["sleep", "60"], tmp_path)
+    assert child.wait(time.monotonic(), Stop()) is None
+    child.end()
+
+
 MODULE = """
 import os, random, sys, time
 calls = 0
@@ -276,6 +298,14 @@ def test_a_function_is_called_in_one_process_that_keeps_its_state(function):
     objective.check()
     assert [objective.measure({"x": 10, "y": 2}, Stop()).value for _ in range(3)] == [21, 22, 23]
     assert function("rig_module:rig.measure").measure({"x": 7}, Stop()).value == 7
+
+
+def test_a_function_that_has_returned_is_no_timeout_after_a_pause_of_this_process(function):
+    server = function(parameters=("x", "y"))._start()
+    replies = Paused(server._replies)
+    assert "error" not in server.ready(time.monotonic(), replies)
+    assert server.call({"x": 10, "y": 2}, time.monotonic(), replies)["value"] == 21
+    assert "timeout" in server.call({"x": 5}, time.monotonic(), Stop())["error"]
 
 
 @pytest.mark.long

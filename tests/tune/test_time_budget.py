@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -58,6 +59,14 @@ def test_the_time_of_each_run_counts_without_the_pauses(trials, seconds):
     for one in trials:  # whatever the local time does, which Optuna records
         one.datetime_complete = one.datetime_start = START
     assert seconds_spent(trials, "now", 100.0) == seconds
+
+
+def test_a_clock_that_is_set_takes_no_time_from_the_budget(write_study, monkeypatch):
+    trials = trials_of(write_study(("rounds = 8", 'rounds = 8\nbudget = "1h"')))
+    tune(trials, Scripted(), Stop())
+    spent = 3600.0 - trials.seconds_left(trials.opened.state())
+    monkeypatch.setattr("time.time", lambda now=time.time: now() + 7300.0)
+    assert 0.0 < spent <= 3600.0 - trials.seconds_left(trials.opened.state()) < 1800.0
 
 
 @pytest.mark.parametrize(

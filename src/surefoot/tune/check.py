@@ -104,7 +104,7 @@ class Checked:
             f"{len(self.values)} measurements: {units.of_value(shown)}",
             f"noise: standard deviation {units.of_value(f'{scatter:.3g}')}{share}; 40 pairs of "
             f"`surefoot compare` find a difference of {units.of_value(f'{0.72 * scatter:.2g}')} "
-            "half of the time if the noise is normal, more often if it has heavy tails",
+            "half of the time if the noise is normal, and far smaller ones beside a few outliers",
         ]
 
 

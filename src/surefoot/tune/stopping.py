@@ -151,7 +151,7 @@ def stop_on_signals(stop: Stop) -> Iterator[None]:
     signal's number; SIGHUP stays ignored if it was, as by `nohup`.
 
     Transactions of a storage are completed before. If the storage does not answer, the process ends
-    nevertheless; see `storage_watchdog`.
+    nevertheless.
     """
 
     def interrupt(number: int, frame: FrameType | None) -> None:

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from surefoot._internal import checks
-from surefoot.tune.definition.command_template import CommandTemplate, InvalidCommand
+from surefoot._internal.user_warnings import warn
+from surefoot.tune.definition.command_template import CommandTemplate, InvalidCommand, shell_note
 from surefoot.tune.judging.rank_bets import evidence
 from surefoot.tune.measuring.command_objective import CommandObjective
 from surefoot.tune.measuring.measurement import (
@@ -317,6 +318,8 @@ def judge(
         except InvalidCommand as error:
             raise InvalidInput(f"{error.key}: {error}") from None
         commands[key] = CommandObjective(template, folder, None)
+        if shell := shell_note(line, key):
+            warn(shell)
     file, stop = Path(session), Stop()
     check_output(file)
     if not file.exists():  # rules that are refused leave no file

@@ -200,10 +200,10 @@ class FunctionServer:
         while b"\n" not in self._buffer:
             stop.check()
             left = PAUSE if deadline is None else min(PAUSE, deadline - time.monotonic())
-            if left <= 0:
+            replied = self._replies in self.process.read(max(left, 0.0))
+            if left <= 0 and not replied:  # which says more where this process was suspended
                 self.broken = True
                 return {"error": timed_out(self._timeout)}
-            replied = self._replies in self.process.read(left)
             data = os.read(self._replies, 65536) if replied else b""
             self._buffer += data
             # A process that the function has forked may keep the pipe open after its end.

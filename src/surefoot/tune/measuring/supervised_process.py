@@ -229,9 +229,9 @@ class SupervisedProcess:
         while self._code is None:
             stop.check()
             left = PAUSE if deadline is None else min(PAUSE, deadline - time.monotonic())
-            if left <= 0 or enough():
+            self.read(max(left, 0.0))  # first: this process may have been suspended
+            if self._code is None and (left <= 0 or enough()):
                 return None
-            self.read(left)
         self.drain()
         return self._code
 

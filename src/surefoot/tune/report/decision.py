@@ -43,8 +43,8 @@ def decision(findings: Findings, first: dict[str, Any]) -> Decision:
     except InvalidInput as error:
         return Decision("", (), escaped(str(error)))
     other = {**first, **state.given} if own is None else own
-    same = other == best.params
-    sides = {"b": best.params} if same else {"a": other, "b": best.params}
+    same, failed = other == best.params, state.only_failed(other)
+    sides = {"b": best.params} if same or failed else {"a": other, "b": best.params}
     bounds = study_file.constraints
     rows = []
     for name, unit, key, one in _values(state):
@@ -69,7 +69,7 @@ def decision(findings: Findings, first: dict[str, Any]) -> Decision:
         row = _row(name, limit_words(found.limit, unit), unit, predicted, runs, name, bounds)
         again = () if math.isnan(found.contrary) else (describe(name, found, unit),)
         rows.append(replace(row, contradictions=(*row.contradictions, *again)))
-    title = "" if same else "first measured" if own is None else "defaults"
+    title = "" if same or failed else "first measured" if own is None else "defaults"
     return Decision(title, tuple(rows), _advice(state, result, own, same))
 
 
@@ -166,6 +166,7 @@ def _advice(
     if result is None:
         how = f": `surefoot compare {word}`" if state.study_file.objective.measures else ", in turn"
         advice = f"Measure it against the defaults before you use it{how}."
+        advice = "The defaults have failed." if state.only_failed(defaults) else advice
         return advice if state.study_file.scheme.is_replayed else ""
     pairs = f"in {result.pairs} pair{'s' * (result.pairs != 1)} of runs"
     failed = f" {result.failed_runs('the defaults', 'the recommendation')}".rstrip()

@@ -161,8 +161,8 @@ def seconds_spent(trials: Sequence[FrozenTrial], run: str, now: float) -> float:
     Args:
         trials: Trials of the study.
         run: Name of the run that is going on, which has taken the time until now.
-        now: The present time in seconds since 1970. Optuna's trials have the local one, which jumps
-            by an hour twice a year.
+        now: The present time by the clock that cannot be set, in seconds. Optuna's trials have the
+            local time.
     """
     ends: dict[str, tuple[float, float]] = {}
     for trial in trials:

@@ -153,11 +153,13 @@ class Findings:
     def defaults(self) -> AgainstDefaults | None:
         """The recommendation against the default configuration, None where that does not apply.
 
-        That is without defaults, before the first measurement, and in a study with an environment.
+        That is without defaults or where these fail, before the first measurement, and in a study
+        with an environment.
         """
         best, study_file = self.recommended, self.state.study_file
         defaults = study_file.defaults
-        if best is None or defaults is None or not study_file.scheme.is_replayed:
+        compared = study_file.scheme.is_replayed and not self.state.only_failed(defaults)
+        if best is None or defaults is None or not compared:
             return None
         belief = self.state.belief
         doubtful = {
@@ -317,8 +319,11 @@ class Findings:
 
         Where nothing is measured yet it ends with how to measure it.
         """
-        if (known := self.defaults) is None or best.params == known.params:
-            return "" if known is None else "These are the defaults."
+        if (known := self.defaults) is None:
+            failed = self.state.only_failed(self.state.study_file.defaults)
+            return "The defaults have failed." if failed else ""
+        if best.params == known.params:
+            return "These are the defaults."
         ends = (known.value + known.lower, known.value + known.upper)
         value = self.state.study_file.units.of_value(estimate_texts(known.value, *ends)[0])
         study_file = self.state.study_file

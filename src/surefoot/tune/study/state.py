@@ -86,6 +86,11 @@ class StudyState:
         by_number = {trial.number: trial for trial in self.trials}
         return [by_number[number] for number in self.belief.trials]
 
+    def only_failed(self, params: Mapping[str, Any] | None) -> bool:
+        """Whether a configuration was measured, and has failed each time."""
+        ended = {one.state for one in self.trials if one.params == params and is_round(one)}
+        return ended == {TrialState.FAIL}
+
     def at_measured(self, belief: StudyBelief) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Predictions of a belief where it was measured, each under its environment."""
         under = [trial_environment(trial) for trial in self.measured]

@@ -255,10 +255,7 @@ def read_table(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
             reader = csv.reader(file)
             rows = [(reader.line_num, row) for row in reader if row]
     except FileNotFoundError:
-        raise InvalidInput(
-            f"{path}: no such file, expected an existing one; of a study on a server a table that "
-            "`surefoot export` has written, with its study file as it was"
-        ) from None
+        raise InvalidInput(f"{path}: no such file, expected an existing one") from None
     except OSError as error:
         raise InvalidInput(f"{path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:

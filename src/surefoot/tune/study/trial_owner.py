@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import socket
 import time
@@ -15,7 +16,6 @@ from surefoot.tune.plain_text import shown
 from surefoot.tune.study.trial_attributes import OWNER
 
 _ended_runs: set[str] = set()  # of this process, which may have been unable to say so
-_LATEST = 1e11  # seconds since 1970, beyond which no clock is
 _KINDS: dict[str, Any] = {
     "run": str,
     "host": str,
@@ -33,7 +33,7 @@ def this_process(run: str) -> dict[str, Any]:
         "boot": _boot(),
         "pid": os.getpid(),
         "born": system.born(os.getpid()),
-        "began": time.time(),
+        "began": time.monotonic(),
     }
 
 
@@ -61,8 +61,8 @@ def mismatch(owner: object) -> str:
         value = owner.get(key)
         if not isinstance(value, kinds) or isinstance(value, bool):
             return f"has {key} = {shown(value)}, expected another type"
-    if not 0 <= owner["began"] < _LATEST:
-        return f"has began = {shown(owner['began'])}, expected seconds since 1970"
+    if not math.isfinite(owner["began"]):
+        return f"has began = {shown(owner['began'])}, expected seconds"
     boot = owner.get("boot")
     if boot is not None and not (isinstance(boot, list) and len(boot) == 2):
         return f"has boot = {shown(boot)}, expected a list of two"

@@ -118,7 +118,7 @@ class StudyTrials:
             return budget
         if state.attributes.get(OVER, 0.0) >= budget:
             return 0.0
-        return max(budget - seconds_spent(state.trials, self.run, time.time()), 0.0)
+        return max(budget - seconds_spent(state.trials, self.run, time.monotonic()), 0.0)
 
     def is_complete(self) -> bool:
         """Whether the study has all its rounds."""
