@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy.linalg.blas import dtrsm
@@ -21,20 +21,6 @@ _RESIDUALS = 512  # latest ones, of which the scale is found
 _EVERY = 16  # rewards between these, and between searches for rewards that need not be kept
 
 
-class OnePass(Protocol):
-    """Estimate of the coefficients, kept up to date reward by reward."""
-
-    @property
-    def threshold(self) -> float:
-        """The latest threshold; infinite where there is none."""
-
-    def take(self, feature: Floats, reward: float, geometry: RunningRidge) -> None:
-        """Take in a reward at a row (m,) that the geometry has taken in."""
-
-    def coefficients(self, geometry: RunningRidge) -> Floats:
-        """theta (m,)."""
-
-
 class Sums:
     """Least squares of the rewards, each as a rule changes it when it comes.
 
@@ -49,11 +35,13 @@ class Sums:
         self._moments = np.zeros(dimension)
 
     def take(self, feature: Floats, reward: float, geometry: RunningRidge) -> None:
+        """Take in a reward at a row (m,) that the geometry has taken in."""
         self.threshold = self._limit(geometry.number)
         if abs(reward) <= self.threshold:
             self._moments += reward * feature
 
     def coefficients(self, geometry: RunningRidge) -> Floats:
+        """theta (m,)."""
         return geometry.solve(self._moments)
 
 
@@ -134,6 +122,10 @@ class Clipped:
 
     def coefficients(self, geometry: RunningRidge) -> Floats:
         return geometry.solve(self._moments)
+
+
+OnePass = Sums | AdaptivelyTruncated | Clipped
+"""Estimate of the coefficients, kept up to date reward by reward."""
 
 
 def _unlimited(round_: int) -> float:

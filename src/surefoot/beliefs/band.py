@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar, NamedTuple, Protocol
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
@@ -40,22 +40,20 @@ class BandEnds(NamedTuple):
     upper: Tensor
 
 
-class Shape(Protocol):
-    """Bounds of a function at each point, given its posterior and a width."""
+@dataclass(frozen=True)
+class Symmetric:
+    """mean +- width * deviation."""
 
-    @property
-    def is_of_some(self) -> bool:
-        """Whether bounds are found at the arms that they are asked for, those of all not known."""
-
-    @property
-    def contradicted(self) -> bool:
-        """Whether the rewards contradict what is assumed, so that the bounds do not hold."""
+    contradicted: bool = False
+    is_of_some: ClassVar[bool] = True
 
     def ceiling(self, posterior: ArmPosterior, width: float) -> Tensor:
         """Upper bounds of all arms (A,), or what these are at most, where they are not known."""
+        return self.bound(posterior, width, posterior.points, 1.0)
 
-    def within(self, posterior: ArmPosterior) -> Shape:
+    def within(self, posterior: ArmPosterior) -> Symmetric:
         """The same for a posterior with a table of some of the arms alone."""
+        return self
 
     def ends(self, posterior: Predictive, width: float, points: Tensor) -> BandEnds:
         """Mean and bounds at points (n, d), differentiable.
@@ -65,9 +63,14 @@ class Shape(Protocol):
             width: Multiplier of its deviation for a band that is one.
             points: Points (n, d).
         """
+        mean, deviation = posterior.mean_and_deviation(points)
+        reach = width * deviation
+        return BandEnds(mean, mean - reach, mean + reach)
 
     def bound(self, posterior: Predictive, width: float, points: Tensor, share: float) -> Tensor:
         """Mean plus a share of the distance of the upper bound, of the lower one if negative."""
+        mean, deviation = posterior.mean_and_deviation(points)
+        return torch.add(mean, deviation, alpha=share * width)
 
     def draw(
         self,
@@ -82,38 +85,6 @@ class Shape(Protocol):
         Its deviation is `scale` times half the distance of the bounds, in place of that of the
         posterior.
         """
-
-
-@dataclass(frozen=True)
-class Symmetric:
-    """mean +- width * deviation."""
-
-    contradicted: bool = False
-    is_of_some: ClassVar[bool] = True
-
-    def ceiling(self, posterior: ArmPosterior, width: float) -> Tensor:
-        return self.bound(posterior, width, posterior.points, 1.0)
-
-    def within(self, posterior: ArmPosterior) -> Symmetric:
-        return self
-
-    def ends(self, posterior: Predictive, width: float, points: Tensor) -> BandEnds:
-        mean, deviation = posterior.mean_and_deviation(points)
-        reach = width * deviation
-        return BandEnds(mean, mean - reach, mean + reach)
-
-    def bound(self, posterior: Predictive, width: float, points: Tensor, share: float) -> Tensor:
-        mean, deviation = posterior.mean_and_deviation(points)
-        return torch.add(mean, deviation, alpha=share * width)
-
-    def draw(
-        self,
-        posterior: Posterior,
-        width: float,
-        scale: float,
-        generator: torch.Generator,
-        prior: PriorDraw,
-    ) -> Path:
         return posterior.of_rewards.path(generator, prior, scale * width)
 
 
@@ -260,6 +231,10 @@ class Intersection:
             return mean + (upper - lower) / (2.0 * deviation) * (path(points) - mean)
 
         return widened
+
+
+Shape = Symmetric | Intersection
+"""Bounds of a function at each point, given its posterior and a width."""
 
 
 def residual_of(sample: Sample, prior_variance: float) -> Tensor:

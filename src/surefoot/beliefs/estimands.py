@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import torch
 from scipy import special
@@ -109,29 +108,6 @@ def _log_density(residuals: Tensor) -> float:
     return -math.log(max(float(residuals.abs().mean()), TINY))
 
 
-class RewardFunctional(Protocol):
-    """A functional of the distribution of the rewards at a point."""
-
-    @property
-    def name(self) -> Estimand:
-        """Name of the estimand."""
-
-    def values(self, function: Tensor, scales: Scales) -> Tensor:
-        """The functional (...) where the transformed function is `function` (...)."""
-
-    def interval(self, ends: Ends, scales: Scales, width: float) -> Ends:
-        """The functional (n,) and its interval.
-
-        Args:
-            ends: Transformed function (n,), and the ends of its interval.
-            scales: Scales of the function, the rewards and the values.
-            width: The interval has the level of so many standard deviations.
-
-        Returns:
-            Values (n,), lower and upper ends, in these units.
-        """
-
-
 @dataclass(frozen=True)
 class Location:
     """The center of the noise: the back-transformed function itself.
@@ -146,7 +122,16 @@ class Location:
         return scales.reported(function)
 
     def interval(self, ends: Ends, scales: Scales, width: float) -> Ends:
-        """The ends in other units."""
+        """The functional (n,) and its interval.
+
+        Args:
+            ends: Transformed function (n,), and the ends of its interval.
+            scales: Scales of the function, the rewards and the values.
+            width: The interval has the level of so many standard deviations.
+
+        Returns:
+            Values (n,), lower and upper ends, in these units.
+        """
         return _ordered(*map(scales.reported, ends))
 
 
@@ -248,6 +233,10 @@ class Mean:
             for part in function.reshape(-1, 1).split(rows_at_once(len(residuals.offsets)))
         ]
         return torch.cat(found).reshape(function.shape)
+
+
+RewardFunctional = Location | Median | Mean
+"""A functional of the distribution of the rewards at a point."""
 
 
 def estimand_of(name: Estimand, residuals: Callable[[], Residuals]) -> RewardFunctional:

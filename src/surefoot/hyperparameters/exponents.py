@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Protocol
 
 import numpy as np
 import torch
@@ -28,26 +27,11 @@ def _by_differences(left: Tensor, right: Tensor) -> Tensor:
     return -0.5 * distances(left, right).square()
 
 
-class Distances(Protocol):
-    """How exponents, -1/2 times squared distances in lengthscales, are computed."""
-
-    def exponents(self, scaled: Floats) -> Floats:
-        """Exponents (n, n) of points (n, d)."""
-
-    def to(self, right: Tensor) -> Callable[[Tensor], Tensor]:
-        """Exponents (..., p, r) of points (..., p, d) with points (..., r, d), differentiable."""
-
-    def spread(self, weights: Floats, scaled: Floats) -> Floats:
-        """Half the sum of squared distances in each coordinate (d,), weighted by pair (n, n).
-
-        The pairs (i, j) and (j, i) have the same weight.
-        """
-
-
 class _ByProducts:
     """By products of matrices, with an error of rounding relative to the extent of all points."""
 
     def exponents(self, scaled: Floats) -> Floats:
+        """Exponents (n, n) of points (n, d)."""
         exponents: Floats = scaled @ scaled.T
         halves = 0.5 * exponents.diagonal()
         exponents -= halves[:, None]
@@ -55,9 +39,14 @@ class _ByProducts:
         return exponents
 
     def to(self, right: Tensor) -> Callable[[Tensor], Tensor]:
+        """Exponents (..., p, r) of points (..., p, d) with points (..., r, d), differentiable."""
         return partial(_less_halves, right=right, halves=0.5 * right.square().sum(-1).unsqueeze(-2))
 
     def spread(self, weights: Floats, scaled: Floats) -> Floats:
+        """Half the sum of squared distances in each coordinate (d,), weighted by pair (n, n).
+
+        The pairs (i, j) and (j, i) have the same weight.
+        """
         sums = weights.sum(0)
         spread: Floats = (scaled * (sums[:, None] * scaled - weights @ scaled)).sum(0)
         return spread
@@ -76,6 +65,10 @@ class _ByDifferences:
     def spread(self, weights: Floats, scaled: Floats) -> Floats:
         columns = (np.subtract.outer(column, column) for column in scaled.T)
         return np.array([0.5 * float(np.vdot(weights, np.square(each))) for each in columns])
+
+
+Distances = _ByProducts | _ByDifferences
+"""How exponents, -1/2 times squared distances in lengthscales, are computed."""
 
 
 def distances_of(family: Family) -> Distances:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -17,26 +17,6 @@ from surefoot.spaces import Arc
 _POSITIONS = 129  # of an optional number that a search tries
 
 
-class EncodedParameter(Protocol):
-    """A parameter and its coordinates."""
-
-    @property
-    def columns(self) -> list[int]:
-        """Coordinates of the parameter."""
-
-    def encode(self, value: Any) -> Tensor | None:
-        """The coordinates (columns,) of a value, None if the parameter cannot have it."""
-
-    def decode(self, encoded: Tensor) -> Any:
-        """The value nearest to coordinates (columns,)."""
-
-    def holds(self, encoded: Tensor, comparison: Comparison) -> Tensor:
-        """Whether a comparison holds (n,) for coordinates (n, columns), where it is active."""
-
-    def values(self, encoded: Tensor) -> Column:
-        """The values (n,) at coordinates (n, columns), numbers with gradients."""
-
-
 @dataclass(frozen=True)
 class EncodedCategory:
     """A category, one-hot."""
@@ -46,22 +26,27 @@ class EncodedCategory:
 
     @property
     def columns(self) -> list[int]:
+        """Coordinates of the parameter."""
         return list(range(self.first, self.first + len(self.choice.choices)))
 
     def encode(self, value: Any) -> Tensor | None:
+        """The coordinates (columns,) of a value, None if the parameter cannot have it."""
         index = self.choice.index(value)
         if index is None:
             return None
         return torch.eye(1, len(self.columns), dtype=torch.float64).roll(index)[0]
 
     def decode(self, encoded: Tensor) -> Any:
+        """The value nearest to coordinates (columns,)."""
         return self.choice.choices[int(encoded.argmax())]
 
     def holds(self, encoded: Tensor, comparison: Comparison) -> Tensor:
+        """Whether a comparison holds (n,) for coordinates (n, columns), where it is active."""
         holds = [float(comparison.holds(choice)) for choice in self.choice.choices]
         return encoded @ encoded.new_tensor(holds) > 0.5
 
     def values(self, encoded: Tensor) -> Column:
+        """The values (n,) at coordinates (n, columns), numbers with gradients."""
         index = encoded.argmax(-1)
         if not self.choice.numeric:
             return Labels(index, tuple(self.choice.choices))
@@ -154,6 +139,10 @@ class EncodedOptional:
         centre = (encoded[:, :2] == 0.0).all(-1, keepdim=True)
         lowest = self.arc.at(encoded.new_zeros(1)).expand_as(encoded)
         return self.arc.number(torch.where(centre, lowest, encoded))
+
+
+EncodedParameter = EncodedCategory | EncodedNumber | EncodedOptional
+"""A parameter and its coordinates."""
 
 
 def encoded_parameter(parameter: Parameter, first: int) -> EncodedParameter:

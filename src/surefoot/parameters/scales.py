@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -18,26 +18,6 @@ from surefoot.parameters.parameter import MOST_VALUES, Choice, Float, Int, Numbe
 _MAX_LEVELS = 64  # a finer grid is treated as continuous, then rounded
 
 
-class Scale(Protocol):
-    """The values of a parameter on the unit interval, in their order."""
-
-    @property
-    def levels(self) -> Tensor:
-        """All positions (m,) in [0, 1], none if there are infinitely or too many."""
-
-    def unit_of(self, value: Any) -> float | None:
-        """Position of a value in [0, 1], None if the parameter cannot have it."""
-
-    def value_at(self, unit: float) -> Any:
-        """The value nearest to a position."""
-
-    def value_near(self, unit: float, special: Sequence[float]) -> Any:
-        """The value nearest to a position that has rounding errors, and no special one."""
-
-    def numbers_at(self, unit: Tensor) -> Tensor:
-        """The values at positions (n,), with the gradients of a scale without steps."""
-
-
 @dataclass(frozen=True)
 class NumberScale:
     """From the lowest to the highest number, logarithmic if the number is."""
@@ -46,6 +26,7 @@ class NumberScale:
 
     @property
     def levels(self) -> Tensor:
+        """All positions (m,) in [0, 1], none if there are infinitely or too many."""
         number = self.number.levels
         if not 0 < number <= _MAX_LEVELS:
             return torch.zeros(0, dtype=torch.float64)
@@ -53,6 +34,7 @@ class NumberScale:
         return torch.tensor(unit, dtype=torch.float64)
 
     def unit_of(self, value: Any) -> float | None:
+        """Position of a value in [0, 1], None if the parameter cannot have it."""
         number = self.number
         if not is_number(value) or not number.low <= value <= number.high:
             return None
@@ -70,6 +52,7 @@ class NumberScale:
         return (value - low) / (high - low)
 
     def value_at(self, unit: float) -> Any:
+        """The value nearest to a position."""
         low, high = self.number.low, self.number.high
         if unit <= 0.0 or unit >= 1.0:
             value: float = low if unit <= 0.0 else high  # without the rounding of the logarithm
@@ -83,6 +66,7 @@ class NumberScale:
         return self.number.cast(min(max(value, low), high))
 
     def value_near(self, unit: float, special: Sequence[float]) -> Any:
+        """The value nearest to a position that has rounding errors, and no special one."""
         value = self._without_rounding_error(self.value_at(unit))
         shift = ROUNDING if unit < 0.5 else -ROUNDING
         # Special values are apart from the scale, so that another one is taken, further inwards.
@@ -97,6 +81,7 @@ class NumberScale:
         return min(max(float(f"{value:.{DIGITS}g}"), self.number.low), self.number.high)
 
     def numbers_at(self, unit: Tensor) -> Tensor:
+        """The values at positions (n,), with the gradients of a scale without steps."""
         number = self.number
         low, high = float(number.low), float(number.high)
         if number.log:
@@ -155,6 +140,10 @@ class OrderedScale:
         below = position.detach().floor().long().clamp_max(len(numbers) - 2)
         between = numbers[below] + (position - below) * (numbers[below + 1] - numbers[below])
         return _with_gradient(numbers[position.detach().round().long()], values_of=between)
+
+
+Scale = NumberScale | OrderedScale
+"""The values of a parameter on the unit interval, in their order."""
 
 
 def _with_gradient(values: Tensor, *, values_of: Tensor) -> Tensor:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -15,23 +14,15 @@ from surefoot._internal.numbers import NUMBERS_AT_ONCE
 _PANEL = 16  # features that joined and are multiplied together
 
 
-class Products(Protocol):
-    """How sums over sites (S,) are found from their features (S, m)."""
-
-    def gram(self, features: Tensor, weights: Tensor) -> Tensor:
-        """F' diag(weights) F, as (m, m)."""
-
-    def moments(self, features: Tensor, values: Tensor) -> Tensor:
-        """F' values, as (m,)."""
-
-
 class AtOnce:
     """Sums over all sites."""
 
     def gram(self, features: Tensor, weights: Tensor) -> Tensor:
+        """F' diag(weights) F, as (m, m)."""
         return features.T @ (features * weights[:, None])
 
     def moments(self, features: Tensor, values: Tensor) -> Tensor:
+        """F' values, as (m,)."""
         return features.T @ values
 
 
@@ -83,6 +74,10 @@ class ByBlocks:
                 known.append(_Recent())
             total += known[index].get(partial(joined, rows, own, self.base), own)
         return total
+
+
+Products = AtOnce | ByBlocks
+"""How sums over sites (S,) are found from their features (S, m)."""
 
 
 class _Recent:

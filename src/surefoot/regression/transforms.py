@@ -4,37 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
 
 import torch
 from torch import Tensor
 
 _KEPT_MARGIN = 0.45  # of a shortened gap
 _MAX_KNEES = 300.0  # of a warped value, whose inverse would overflow
-
-
-class Transform(Protocol):
-    """Strictly monotone transformation of values, elementwise."""
-
-    @property
-    def is_identity(self) -> bool:
-        """Whether values stay as they are."""
-
-    @property
-    def is_affine(self) -> bool:
-        """Whether equal differences of values become equal differences."""
-
-    def __call__(self, values: Tensor) -> Tensor:
-        """Transformed values (...)."""
-
-    def inverse(self, transformed: Tensor) -> Tensor:
-        """The values (...) that become these."""
-
-    def log_slope(self, values: Tensor) -> Tensor:
-        """Logarithm of the absolute derivative at values (...)."""
-
-    def errors(self, values: Tensor, errors: Tensor) -> Tensor:
-        """Standard errors (...) of the transformed values, to first order, from those of values."""
 
 
 @dataclass(frozen=True)
@@ -334,6 +309,10 @@ class Chain:
         for part in self.parts:
             values, errors = part(values), part.errors(values, errors)
         return errors
+
+
+Transform = Affine | Log | Warp | Levels | Chain
+"""Strictly monotone transformation of values, elementwise."""
 
 
 UNCHANGED = Chain()
