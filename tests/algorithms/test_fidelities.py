@@ -127,3 +127,35 @@ def test_example(capsys: pytest.CaptureFixture[str]) -> None:
     assert "120 s" in capsys.readouterr().out
     levels = values["optimizer"].history.sites[:, 2]
     assert float((levels < 1.0).double().mean()) > 0.4  # most runs are short
+
+
+OFFSETS = (0.0, 3.0, 100.0, -1e3)
+
+
+@pytest.mark.parametrize("offset", OFFSETS)
+def test_levels_may_differ_by_a_constant(offset: float) -> None:
+    """A warm-up, or a loss after an epoch: low levels say as much of the last one as without."""
+    generator = torch.Generator().manual_seed(0)
+    designs = torch.rand(18, 1, generator=generator, dtype=torch.float64)
+    designs = torch.cat([designs, designs[:3], designs[:4]])
+    levels = torch.tensor([1.0] * 18 + [10.0] * 3 + [100.0] * 4, dtype=torch.float64)
+    noise = 0.02 * torch.randn(25, generator=generator, dtype=torch.float64)
+    optimizer = sf.algorithms.robust_ucb(sf.Problem(LINE, fidelity=FIDELITY), seed=0)
+    values = (9.0 * designs[:, 0]).sin() - offset / levels + noise
+    optimizer.tell_all(designs, values.tolist(), levels[:, None])
+    truth = (9.0 * designs[4:18, 0]).sin() - offset / 100.0  # of what the last level has not seen
+    value, lower, upper = optimizer.belief().predict(designs[4:18])
+    assert float((value - truth).square().mean().sqrt()) < 0.1
+    assert bool(((lower <= truth) & (truth <= upper)).double().mean() > 0.8)
+    gains = GainPerCost(FIDELITY.cost).gains(optimizer.belief(), torch.tensor([0.62]).double())
+    assert float(gains[2]) < float(gains.max())
+
+
+def test_levels_that_say_nothing_of_each_other_have_no_constant_in_common() -> None:
+    generator = torch.Generator().manual_seed(0)
+    designs = torch.rand(24, 1, generator=generator, dtype=torch.float64)
+    levels = torch.tensor([1.0, 100.0] * 12, dtype=torch.float64)
+    values = torch.where(levels > 1.0, (9.0 * designs[:, 0]).sin(), (23.0 * designs[:, 0]).cos())
+    optimizer = sf.algorithms.robust_ucb(sf.Problem(LINE, fidelity=FIDELITY), seed=0)
+    optimizer.tell_all(designs, values.tolist(), levels[:, None])
+    assert "level" not in optimizer.belief().outcome.effects

@@ -5,7 +5,7 @@ import torch
 
 from surefoot.hyperparameters.evidence import Evidence, Hyperparameters
 from surefoot.hyperparameters.laplace import hessian
-from surefoot.hyperparameters.nuisance_effects import DriftEffect, WorkerEffect
+from surefoot.hyperparameters.nuisance_effects import DriftEffect, GroupEffect
 from surefoot.kernels.families import FAMILIES
 
 NUMBER, STEP = 20, 1e-4
@@ -19,7 +19,7 @@ TIMES = torch.arange(NUMBER, dtype=torch.float64)
 EFFECTS = {
     "alone": ((), []),
     "worker, drift": (
-        (WorkerEffect(torch.arange(NUMBER) % 3), DriftEffect(TIMES, 3.0)),
+        (GroupEffect("worker", torch.arange(NUMBER) % 3.0), DriftEffect(TIMES, 3.0)),
         [-1.0, -0.5, 0.3],
     ),
 }

@@ -13,10 +13,12 @@ from surefoot.hyperparameters.evidence import LENGTHSCALE_PRIORS, Evidence, Hype
 from surefoot.hyperparameters.laplace import PosteriorMode
 from surefoot.hyperparameters.mixture import Mixture
 from surefoot.hyperparameters.nuisance_effects import (
+    Conditions,
     DriftEffect,
-    WorkerEffect,
+    GroupEffect,
     active_time,
     by_effect,
+    groups_of,
     screened,
 )
 from surefoot.kernels.families import FAMILIES
@@ -30,7 +32,8 @@ REWARDS = torch.randn(NUMBER, generator=GENERATOR, dtype=torch.float64)
 WEIGHTS = 0.1 + torch.rand(NUMBER, generator=GENERATOR, dtype=torch.float64)
 WORKERS = torch.tensor([0, 1, 2, 0, -1, 1, 1, 2, 0])
 TIMES = torch.tensor([0.0, 1.0, 1.5, 2.0, 4.0, NAN, 7.0, 8.0, 9.5], dtype=torch.float64)
-EFFECTS = (WorkerEffect(WORKERS), DriftEffect(TIMES, 3.0))
+UNDER = Conditions(WORKERS, TIMES, POINTS)
+EFFECTS = (GroupEffect("worker", groups_of("worker", UNDER)), DriftEffect(TIMES, 3.0))
 MODEL = Hyperparameters(
     torch.tensor([-0.5, 0.3, 0.2, -1.0], dtype=torch.float64),
     torch.tensor([-0.7, -0.4, 0.1], dtype=torch.float64),
@@ -53,13 +56,27 @@ def test_rewards_beside_others_have_the_covariance_of_all_together() -> None:
         POINTS, REWARDS, GROUP, FAMILIES["matern-5/2"], LENGTHSCALE_PRIORS["long"], effects=EFFECTS
     )
     whole = every.covariance_of_rewards(MODEL)
-    first = [one.on(WORKERS[:5], TIMES[:5]) for one in EFFECTS]
+    first = [one.on(Conditions(*(each[:5] for each in UNDER))) for one in EFFECTS]
     known = Evidence(
         POINTS[:5], REWARDS[:5], GROUP, FAMILIES["matern-5/2"], every.prior, effects=tuple(first)
     )
-    across, variance = known.beside(MODEL, POINTS[5:], WORKERS[5:], TIMES[5:])
+    across, variance = known.beside(MODEL, POINTS[5:], Conditions(*(each[5:] for each in UNDER)))
     torch.testing.assert_close(across, whole[5:, :5])
     torch.testing.assert_close(variance, whole.diagonal()[5:])
+
+
+def test_the_effect_of_a_level_is_less_than_that_of_the_last_one() -> None:
+    """Which has none: its contrast with the reference is the effect itself."""
+    levels = torch.tensor([0.0, 0.0, 0.5, 1.0, 1.0], dtype=torch.float64)
+    under = Conditions(WORKERS[:5], TIMES[:5], torch.stack([POINTS[:5, 0], levels], -1))
+    effect, logs = GroupEffect("level", groups_of("level", under), False), MODEL.effects[:1]
+    same = torch.block_diag(torch.ones(2, 2), torch.ones(1, 1), torch.zeros(2, 2)).double()
+    expected = math.exp(logs) * same
+    torch.testing.assert_close(effect.covariance(logs).values, expected)
+    across, variance = effect.contrast(logs, under)
+    torch.testing.assert_close(across, expected)
+    torch.testing.assert_close(variance, expected.diagonal())
+    assert float(effect.reference(logs)[0].abs().max()) == effect.reference(logs)[1] == 0.0
 
 
 def dense(model: Hyperparameters) -> tuple[torch.Tensor, torch.Tensor]:
@@ -168,8 +185,8 @@ def test_effects_are_found_and_taken_out():
     step = torch.where(clock < 24, 0.0, 1.5)
     given = data(noise(0) + step + sizes[workers], workers, clock)
     fitted = HyperparameterFit().fit(given)
-    assert [type(one) for one in fitted.effects.effects] == [DriftEffect, WorkerEffect]
-    left = fitted.without_effects(given.rewards, workers, clock) - given.rewards
+    assert [type(one) for one in fitted.effects.effects] == [DriftEffect, GroupEffect]
+    left = fitted.without_effects(given.rewards, *given.conditions) - given.rewards
     expected = 1.5 - step - (sizes - sizes.mean())[workers]
     # The level at the very end is known from few rewards; differences from it are not.
     error = left - expected
@@ -187,7 +204,7 @@ def test_what_is_not_known_of_the_hyperparameters_is_part_of_the_deviation_of_an
     mode = fit._mode(fitted, known)
     ((effect, logs),) = by_effect(mode.evidence.effects, mode.model.effects)
     inverse, solved = mode.evidence.solved(mode.model, mode.weights)
-    across, prior = effect.contrast(logs, known.workers, known.times)
+    across, prior = effect.contrast(logs, known.conditions)
     alone = fitted.scale * (prior - ((across @ inverse) * across).sum(-1)).sqrt()
     assert torch.allclose(found.mean, fitted.scale * (across @ solved))
     assert bool((found.deviation > 1.03 * alone).all())
@@ -209,7 +226,7 @@ def test_the_mean_of_the_effects_is_that_of_the_dense_formula():
     y = (given.rewards - fitted.center) / fitted.scale + fitted.effects.level
     y = y - (inverse @ y).sum() / inverse.sum()
     expected = drift @ inverse @ y
-    offsets = fitted.effects.offsets(workers, clock)
+    offsets = fitted.effects.offsets(Conditions(workers, clock, given.points))
     torch.testing.assert_close(offsets, expected - expected[-1], rtol=1e-6, atol=1e-6)
 
 
@@ -251,7 +268,9 @@ def test_rewards_under_unknown_conditions_have_no_effect():
     clock = torch.arange(48.0, dtype=torch.float64)
     step = torch.where(clock < 24, 0.0, 1.5)
     fitted = HyperparameterFit().fit(data(noise(0) + step, times=clock))
-    unknown = fitted.effects.offsets(torch.tensor([-1, 5]), torch.tensor([NAN, 47.0]))
+    unknown = fitted.effects.offsets(
+        Conditions(torch.tensor([-1, 5]), torch.tensor([NAN, 47.0]), POINTS[:2])
+    )
     assert unknown.tolist() == pytest.approx([-fitted.effects.level, 0.0], abs=1e-12)
 
 
@@ -267,11 +286,13 @@ def test_the_score_test_starts_near_the_variance_of_an_effect():
     sizes = 0.5 * torch.randn(10, generator=generator, dtype=torch.float64)
     y = sizes[workers] + torch.randn(200, generator=generator, dtype=torch.float64)
     identity = torch.eye(200, dtype=torch.float64)
-    found = screened(WorkerEffect(workers), identity, y - y.mean())
+    found = screened(GroupEffect("worker", workers.double()), identity, y - y.mean())
     assert found.gain > 3.0
     assert 0.1 < found.logs.exp().item() < 0.6
     shuffled = y[torch.randperm(200, generator=generator)]
-    assert screened(WorkerEffect(workers), identity, shuffled - y.mean()).gain < 1.0
+    assert (
+        screened(GroupEffect("worker", workers.double()), identity, shuffled - y.mean()).gain < 1.0
+    )
 
 
 @pytest.mark.parametrize("effects", ["drift", 3, ["clock"], None])

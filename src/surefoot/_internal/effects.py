@@ -2,3 +2,6 @@
 
 EFFECTS = ("worker", "drift")
 """Effects of conditions on rewards that may be modelled."""
+
+LEVEL = "level"
+"""Effect of a level of fidelity, modelled where there is one."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import torch
 
 from surefoot._internal import checks
-from surefoot._internal.effects import EFFECTS
+from surefoot._internal.effects import EFFECTS, LEVEL
 from surefoot.acquisition import (
     Credible,
     GainPerCost,
@@ -201,6 +201,8 @@ def robust(
     if is_density and space.environment.dimension == 1 and not isinstance(policy, Policy):
         policy = ScorePolicy(policy, values=_ALONG)
     fit = _fit(space, problem.risk, effects)
+    if fidelity is not None:
+        fit = replace(fit, effects=(*fit.effects, LEVEL))
     if problem.prior is not None:
         known = problem.prior.outcome.observations
         fit = replace(fit, earlier=earlier_on(space, known.sites[known.site], known.rewards))

@@ -78,13 +78,12 @@ class Fitted(Protocol):
     def effects(self) -> Effects:
         """Effects of the conditions under which rewards were measured."""
 
-    def without_effects(self, rewards: Tensor, workers: Tensor, times: Tensor) -> Tensor:
+    def without_effects(self, rewards: Tensor, *conditions: Tensor) -> Tensor:
         """Rewards (t,) at the reference level of the effects of conditions.
 
         Args:
             rewards: Rewards (t,), in reward units.
-            workers: Index (t,) of the worker of each, -1 where it is unknown.
-            times: Time (t,) of each, NaN where it is unknown.
+            conditions: Workers (t,), times (t,) and points (t, d).
         """
 
 
@@ -336,5 +335,6 @@ def at_reference(fitted: Fitted, observations: Observations) -> Observations:
     """Observations with their rewards at the reference level of the effects of conditions."""
     if fitted.effects.is_none:
         return observations
-    columns = observations.rewards, observations.workers, observations.times
-    return observations.with_rewards(fitted.without_effects(*columns))
+    known = observations
+    conditions = known.workers, known.times, known.sites[known.site]
+    return known.with_rewards(fitted.without_effects(known.rewards, *conditions))

@@ -21,6 +21,7 @@ from surefoot._internal.linalg import (
 from surefoot._internal.tensors import NO_VALUES
 from surefoot.hyperparameters.exponents import ExponentsTo, Metric, distances_of
 from surefoot.hyperparameters.nuisance_effects import (
+    Conditions,
     CovarianceOfEffect,
     NuisanceEffect,
     by_effect,
@@ -311,22 +312,21 @@ class Evidence:
         return total
 
     def beside(
-        self, model: Hyperparameters, points: Tensor, workers: Tensor, times: Tensor
+        self, model: Hyperparameters, points: Tensor, under: Conditions
     ) -> tuple[Tensor, Tensor]:
         """Of other rewards (r,), without their noise: covariance (r, n) with these, and variance.
 
         Args:
             model: Hyperparameters.
             points: Their points (r, d).
-            workers: Their workers (r,).
-            times: Their times (r,).
+            under: Their conditions.
         """
         scale = self.rewards.new_tensor(model.variance)
         exponents = self.exponents_to(model.lengthscales, self.points)(points)
         across, variance = self.covariances(scale, exponents).values, scale.repeat(len(points))
         for effect, logs in by_effect(self.effects, model.effects):
-            across = across + effect.across(logs, workers, times)
-            variance = variance + effect.variances(logs, workers, times)
+            across = across + effect.across(logs, under)
+            variance = variance + effect.variances(logs, under)
         return across, variance
 
     def covariances(self, variance: Tensor, exponents: Tensor) -> Correlation:

@@ -13,7 +13,7 @@ from surefoot._internal.brief import brief
 from surefoot._internal.tensors import NO_INDICES
 from surefoot.hyperparameters.earlier import NO_TREND, NoTrend, Trend
 from surefoot.hyperparameters.evidence import Hyperparameters
-from surefoot.hyperparameters.nuisance_effects import NO_EFFECTS, EstimatedEffects
+from surefoot.hyperparameters.nuisance_effects import NO_EFFECTS, Conditions, EstimatedEffects
 from surefoot.regression.draws import Path
 from surefoot.regression.posterior import no_trend
 from surefoot.regression.transforms import UNCHANGED, Chain
@@ -101,18 +101,18 @@ class Fitted:
         """The trend as a function, points (n, d) -> (n,)."""
         return no_trend if self.trend.is_none else self.trend
 
-    def without_effects(self, rewards: Tensor, workers: Tensor, times: Tensor) -> Tensor:
+    def without_effects(self, rewards: Tensor, *conditions: Tensor) -> Tensor:
         """Rewards as they would have been at the reference level of the effects of conditions.
 
         Args:
             rewards: Rewards (t,), in reward units.
-            workers: Index (t,) of the worker of each, -1 where it is unknown.
-            times: Time (t,) of each, NaN where it is unknown.
+            conditions: Columns of `Conditions`.
 
         Returns:
             Rewards (t,), in reward units.
         """
         if self.effects.is_none:
             return rewards
-        offsets = self.scale * self.effects.offsets(workers.cpu(), times.cpu()).to(rewards)
+        under = Conditions(*(each.cpu() for each in conditions))
+        offsets = self.scale * self.effects.offsets(under).to(rewards)
         return self.warp.inverse(self.warp(rewards) - offsets)

@@ -42,7 +42,7 @@ def completed_weights(
         return weights
 
     def evidence_of(part: TrainingData) -> Evidence:
-        effects = tuple(one.on(part.workers, part.times) for one in mode.evidence.effects)
+        effects = tuple(one.on(part.conditions) for one in mode.evidence.effects)
         alone = evidence_in(part, units, mode.evidence.family, mode.evidence.prior)
         return replace(alone, effects=effects)
 
@@ -54,7 +54,7 @@ def completed_weights(
     for rest in torch.where(others)[0].split(MOST_TOGETHER):
         part = data.at(rest)
         here = evidence_of(part)
-        across, prior = first.beside(model, here.points, part.workers, part.times)
+        across, prior = first.beside(model, here.points, part.conditions)
         noise = Noise(model.noise, weights[rest], here.errors, dof)
         completed[rest] = weights_beside(found, across, prior, noise, here.rewards)
     if number <= MOST_TOGETHER:

@@ -1,4 +1,4 @@
-"""Random effects of the conditions of measurements: of the worker, and a drift over time."""
+"""Random effects of conditions: of the worker, of a level of fidelity, and a drift over time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -31,6 +31,14 @@ class CovarianceOfEffect(NamedTuple):
     slopes: tuple[Tensor, ...]  # (n, n) each, in the logarithms of its parameters
 
 
+class Conditions(NamedTuple):
+    """Under which rewards (n,) were measured."""
+
+    workers: Tensor  # index (n,) of the worker of each, -1 where it is unknown
+    times: Tensor  # time (n,) of each, NaN where it is unknown
+    points: Tensor  # (n, d); with a fidelity, the last coordinate is the rank of its level
+
+
 class LogPrior(NamedTuple):
     """Log prior density, up to a constant, and its gradient."""
 
@@ -38,115 +46,78 @@ class LogPrior(NamedTuple):
     gradient: Tensor
 
 
-class NuisanceEffect(Protocol):
-    """Zero-mean Gaussian effect of the conditions under which rewards were measured."""
-
-    @property
-    def name(self) -> str:
-        """Name of the effect, one of `EFFECTS`."""
-
-    @property
-    def least_gain(self) -> float:
-        """By how much it must raise the log evidence to be kept, in nats."""
-
-    @property
-    def bounds(self) -> tuple[tuple[float, float], ...]:
-        """Bounds of the logarithms of its parameters."""
-
-    @property
-    def starts(self) -> Sequence[Tensor]:
-        """Logarithms of its parameters, with a variance of 1, at which evidence is looked for."""
-
-    def covariance(self, logs: Tensor) -> CovarianceOfEffect:
-        """Covariance of the effect on the rewards."""
-
-    def across(self, logs: Tensor, workers: Tensor, times: Tensor) -> Tensor:
-        """Covariance (k, n) of the effect under other conditions with that on the rewards."""
-
-    def variances(self, logs: Tensor, workers: Tensor, times: Tensor) -> Tensor:
-        """Variances (k,) of the effect under conditions."""
-
-    def reference(self, logs: Tensor) -> tuple[Tensor, float]:
-        """Covariance (n,) of the effect at the reference level with that on the rewards.
-
-        The second value is its variance at the reference level.
-        """
-
-    def contrast(self, logs: Tensor, workers: Tensor, times: Tensor) -> tuple[Tensor, Tensor]:
-        """Of the effect under conditions, less that at the reference level.
-
-        Returns:
-            Covariance (k, n) with the effect on the rewards, and variance (k,).
-        """
-
-    def log_prior(self, logs: Tensor) -> LogPrior:
-        """Log prior density of the logarithms of the parameters."""
-
-    def on(self, workers: Tensor, times: Tensor) -> NuisanceEffect:
-        """The same effect on other rewards."""
-
-
 @dataclass(frozen=True, eq=False)
-class WorkerEffect:
-    r"""An effect of its own for each worker, :math:`s^2 [w = w']`.
-
-    The reference level is the average of the workers.
+class GroupEffect:
+    r"""An effect of its own for each group of rewards, :math:`s^2 [g = g']`.
 
     Args:
-        workers: Index (n,) of the worker of each reward, -1 where it is unknown: the effect is 0
-            there.
+        name: "worker", or "level" for levels of fidelity below the last one.
+        groups: Number (n,) of the group of each reward, NaN where there is none: the effect is 0.
+        average: Whether the average of the groups is the reference level; otherwise what is in no
+            group is.
     """
 
-    workers: Tensor
+    name: str
+    groups: Tensor
+    average: bool = True
 
-    name = "worker"
     least_gain = 3.0
     bounds = (_VARIANCE_BOUNDS,)
     starts = (torch.zeros(1, dtype=torch.float64),)
 
-    @cached_property
-    def _same(self) -> Tensor:
-        return self._matches(self.workers)
-
-    @cached_property
-    def _number(self) -> int:
-        return max(len(self.workers[self.workers >= 0].unique()), 1)
+    @property
+    def tells(self) -> bool:
+        """Whether there are enough rewards, and groups to compare."""
+        known = self.groups[~self.groups.isnan()] if self.average else self.groups.nan_to_num(1.0)
+        return len(known) >= TESTED and 1 < len(known.unique()) < len(known)
 
     def covariance(self, logs: Tensor) -> CovarianceOfEffect:
         """Covariance of the effect on the rewards."""
         values = math.exp(float(logs[0])) * self._same
         return CovarianceOfEffect(values, (values,))
 
-    def across(self, logs: Tensor, workers: Tensor, times: Tensor) -> Tensor:
-        """Covariance (k, n) of the effect of workers (k,) with that on the rewards."""
-        return math.exp(float(logs[0])) * self._matches(workers)
+    def across(self, logs: Tensor, under: Conditions) -> Tensor:
+        """Covariance (k, n) of the effect under conditions with that on the rewards."""
+        return math.exp(float(logs[0])) * self._matches(groups_of(self.name, under))
 
-    def variances(self, logs: Tensor, workers: Tensor, times: Tensor) -> Tensor:
-        """Variances (k,) of the effect of workers (k,)."""
-        return math.exp(float(logs[0])) * (workers >= 0)
+    def variances(self, logs: Tensor, under: Conditions) -> Tensor:
+        """Variances (k,) of the effect under conditions."""
+        return math.exp(float(logs[0])) * (~groups_of(self.name, under).isnan()).double()
 
     def reference(self, logs: Tensor) -> tuple[Tensor, float]:
-        """Covariance (n,) of the average effect of the workers with that on the rewards."""
-        variance = math.exp(float(logs[0])) / self._number
-        return variance * (self.workers >= 0), variance
+        """Covariance (n,) of the effect at the reference level with that on the rewards."""
+        known = ~self.groups.isnan()
+        number = max(len(self.groups[known].unique()), 1)
+        variance = math.exp(float(logs[0])) * self.average / number
+        return variance * known.double(), variance
 
-    def contrast(self, logs: Tensor, workers: Tensor, times: Tensor) -> tuple[Tensor, Tensor]:
-        """Of the effects of workers (k,) less the average: covariance (k, n) and variance (k,)."""
+    def contrast(self, logs: Tensor, under: Conditions) -> tuple[Tensor, Tensor]:
+        """Of the effect under conditions, less the reference: covariance (k, n), variance (k,)."""
         average, variance = self.reference(logs)
-        own = self.variances(logs, workers, times)
-        return self.across(logs, workers, times) - average, (own - variance).abs()
+        return self.across(logs, under) - average, (self.variances(logs, under) - variance).abs()
 
     def log_prior(self, logs: Tensor) -> LogPrior:
         """Log prior density of the logarithm of the variance."""
         return _log_normal(logs, _LOG_VARIANCE)
 
-    def on(self, workers: Tensor, times: Tensor) -> WorkerEffect:
+    def on(self, under: Conditions) -> GroupEffect:
         """The same effect on other rewards."""
-        return WorkerEffect(workers)
+        return replace(self, groups=groups_of(self.name, under))
 
-    def _matches(self, workers: Tensor) -> Tensor:
-        known = (workers >= 0)[:, None] & (self.workers >= 0)
-        return ((workers[:, None] == self.workers) & known).double()
+    @cached_property
+    def _same(self) -> Tensor:
+        return self._matches(self.groups)
+
+    def _matches(self, groups: Tensor) -> Tensor:
+        return (groups[:, None] == self.groups).double()
+
+
+def groups_of(name: str, under: Conditions) -> Tensor:
+    """The group (n,) by a name of `GroupEffect` of each reward, NaN for none."""
+    if name == "worker":
+        return under.workers.double().masked_fill(under.workers < 0, math.nan)
+    levels = under.points[:, -1]
+    return levels.masked_fill(levels >= 1.0, math.nan)
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,33 +157,32 @@ class DriftEffect:
         values, scaled = self._correlated(logs, self._gaps)
         return CovarianceOfEffect(values, (values, values * scaled))
 
-    def across(self, logs: Tensor, workers: Tensor, times: Tensor) -> Tensor:
+    def across(self, logs: Tensor, under: Conditions) -> Tensor:
         """Covariance (k, n) of the effect at times (k,) with that on the rewards."""
-        return self._correlated(logs, self._between(times))[0]
+        return self._correlated(logs, self._between(under.times))[0]
 
-    def variances(self, logs: Tensor, workers: Tensor, times: Tensor) -> Tensor:
+    def variances(self, logs: Tensor, under: Conditions) -> Tensor:
         """Variances (k,) of the effect at times (k,)."""
-        return math.exp(float(logs[0])) * (~times.isnan())
+        return math.exp(float(logs[0])) * (~under.times.isnan()).double()
 
     def reference(self, logs: Tensor) -> tuple[Tensor, float]:
         """Covariance (n,) of the effect at the latest reward with that on the rewards."""
-        return self.across(logs, self._present, self._present)[0], math.exp(float(logs[0]))
+        return self._correlated(logs, self._between(self._present))[0][0], math.exp(float(logs[0]))
 
-    def contrast(self, logs: Tensor, workers: Tensor, times: Tensor) -> tuple[Tensor, Tensor]:
+    def contrast(self, logs: Tensor, under: Conditions) -> tuple[Tensor, Tensor]:
         """Of the drift at times (k,) less that at the latest reward: covariance and variance."""
         latest, variance = self.reference(logs)
-        gaps = ((times - self._present).abs() / self.unit).nan_to_num(nan=math.inf)
-        own = self.variances(logs, workers, times)
-        across = self._correlated(logs, gaps)[0]
-        return self.across(logs, workers, times) - latest, own + variance - 2.0 * across
+        gaps = ((under.times - self._present).abs() / self.unit).nan_to_num(nan=math.inf)
+        own, across = self.variances(logs, under), self._correlated(logs, gaps)[0]
+        return self.across(logs, under) - latest, own + variance - 2.0 * across
 
     def log_prior(self, logs: Tensor) -> LogPrior:
         """Log prior density of the logarithms of variance and timescale."""
         return _log_normal(logs, _LOG_VARIANCE, _LOG_TIMESCALE)
 
-    def on(self, workers: Tensor, times: Tensor) -> DriftEffect:
+    def on(self, under: Conditions) -> DriftEffect:
         """The same effect on other rewards, with the same unit of time."""
-        return replace(self, times=times)
+        return replace(self, times=under.times)
 
     def _between(self, times: Tensor) -> Tensor:
         """Gaps (k, n) in units of time; infinite where a time is unknown."""
@@ -222,6 +192,10 @@ class DriftEffect:
         scaled = gaps * math.exp(-float(logs[1]))
         values = math.exp(float(logs[0])) * (-scaled).exp()
         return values, scaled.masked_fill(scaled.isinf(), 0.0)
+
+
+NuisanceEffect = GroupEffect | DriftEffect
+"""Zero-mean Gaussian effect of the conditions under which rewards were measured."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,34 +223,36 @@ class EstimatedEffects:
         """Effect at the reference level: of the latest time and the average worker."""
         return float(reference(self.effects, self.logs, len(self.solved))[0] @ self.solved)
 
-    def offsets(self, workers: Tensor, times: Tensor) -> Tensor:
+    def offsets(self, under: Conditions) -> Tensor:
         """By how much conditions change a reward, compared with the reference level.
 
         Args:
-            workers: Indices (k,) of workers, -1 where unknown.
-            times: Times (k,), NaN where unknown.
+            under: The conditions of k rewards.
 
         Returns:
             Posterior means (k,), in standardised units.
         """
-        total = torch.full((len(times),), -self.level, dtype=torch.float64)
+        total = torch.full((len(under.times),), -self.level, dtype=torch.float64)
         for effect, logs in by_effect(self.effects, self.logs):
-            total += effect.across(logs, workers, times) @ self.solved
+            total += effect.across(logs, under) @ self.solved
         return total
 
 
 NO_EFFECTS = EstimatedEffects()
 
 
-def effects_of(workers: Tensor, times: Tensor, names: Sequence[str]) -> list[NuisanceEffect]:
-    """Effects of those names that rewards can tell about, given workers (n,) and times (n,)."""
-    found: list[NuisanceEffect] = []
-    known, measured = workers[workers >= 0], times[~times.isnan()]
-    if "worker" in names and len(known) >= TESTED and 1 < len(known.unique()) < len(known):
-        found.append(WorkerEffect(workers))
+def effects_of(under: Conditions, names: Sequence[str]) -> list[NuisanceEffect]:
+    """Effects of those names that rewards can tell about, given their conditions."""
+    by_group = [
+        GroupEffect(name, groups_of(name, under), name == "worker")
+        for name in names
+        if name != "drift"
+    ]
+    found: list[NuisanceEffect] = [one for one in by_group if one.tells]
+    measured = under.times[~under.times.isnan()]
     differ = len(measured) >= TESTED and float(measured.min()) < float(measured.max())
     if "drift" in names and differ:
-        found.append(DriftEffect(times, active_time(measured)))
+        found.append(DriftEffect(under.times, active_time(measured)))
     return found
 
 

@@ -142,7 +142,7 @@ class Standardisation:
     def _score_with_effects(self, found: Standardised) -> float:
         """Log evidence in reward units, with the effects of conditions that the data support."""
         searched, before = self.searched, found.modes[0]
-        effects = effects_of(searched.workers, searched.times, self.effects)
+        effects = effects_of(searched.conditions, self.effects)
         return found.score + with_effects(before, effects, self.ascent).bound - before.bound
 
     def _under(self, levels: Levels, warp: Warp, family: Family) -> Standardised:

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from surefoot import kernels
 from surefoot._internal import checks
-from surefoot._internal.effects import EFFECTS
+from surefoot._internal.effects import EFFECTS, LEVEL
 from surefoot._internal.linalg import cholesky
 from surefoot._internal.numbers import FEW_ENOUGH, NEW_SHARE, SHOWING
 from surefoot._internal.tensors import NO_INDICES
@@ -114,7 +114,8 @@ class HyperparameterFit:
         effects: Nuisance effects to include, where conditions of measurements are known and the
             data support them: "worker", a random intercept for each worker, and "drift", a drift
             over time. What the posterior then predicts is the function at the time of the latest
-            reward and for the average of the workers.
+            reward and for the average of the workers. With "level" the last coordinate is that of a
+            `Fidelity`, and lower levels may differ from the last one by a constant.
         other_kernels: Other kernels, each as probable a priori as `kernel`. The most probable of
             them replaces it if its evidence is larger by 3 nats, and the uncertainty integrates
             over all. A smooth kernel takes a cusp for noise.
@@ -173,7 +174,7 @@ class HyperparameterFit:
         checks.choice("lengthscales", self.lengthscales, *LENGTHSCALE_PRIORS)
         checks.truth("warped", self.warped)
         checks.positive("of_zeros", self.of_zeros)
-        object.__setattr__(self, "effects", checks.names("effects", self.effects, *EFFECTS))
+        object.__setattr__(self, "effects", checks.names("effects", self.effects, *EFFECTS, LEVEL))
         known = [name for name in FAMILIES if name != self.kernel]
         others = checks.names("other_kernels", self.other_kernels, *known)
         object.__setattr__(self, "other_kernels", others)
@@ -319,7 +320,7 @@ class HyperparameterFit:
         others: list[PosteriorMode] = []
         if many:
             mode, others = with_best_kernel(mode, self._families, self._ascent)
-        effects = effects_of(fitted.workers, fitted.times, self.effects)
+        effects = effects_of(fitted.conditions, self.effects)
         mode = with_effects(mode, effects, self._ascent)
         weights[subset] = mode.weights
         weights = completed_weights(weights, subset, mode, units, data)
@@ -459,7 +460,7 @@ class HyperparameterFit:
         every = torch.arange(len(data.rewards))
         family, prior = family_of(base), LENGTHSCALE_PRIORS[self.lengthscales]
         alone = evidence_in(data, fitted.units, family, prior)  # type: ignore[arg-type]
-        effects = tuple(one.on(data.workers, data.times) for one in fitted.effects.effects)
+        effects = tuple(one.on(data.conditions) for one in fitted.effects.effects)
         weights = cautious_weights(alone.rewards, fitted.weights.cpu())
         known = replace(alone, effects=effects)
         mode = PosteriorMode(known, model, weights, fitted.dof, part=fitted.part)
@@ -514,7 +515,7 @@ def _contrasts(
     inverse, solved = mode.evidence.solved(at.model, at.weights)
     found = {}
     for effect, logs in by_effect(mode.evidence.effects, at.model.effects):
-        across, prior = effect.contrast(logs, data.workers, data.times)
+        across, prior = effect.contrast(logs, data.conditions)
         variance = (prior - ((across @ inverse) * across).sum(-1)).clamp_min(0.0)
         found[effect.name] = across @ solved, variance
     return found

@@ -9,6 +9,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from surefoot.hyperparameters.nuisance_effects import Conditions
 from surefoot.regression.noise import NO_ERRORS
 
 _COLUMNS = ("points", "rewards", "sems", "workers", "times")
@@ -67,6 +68,11 @@ class TrainingData:
     def unit(self) -> Tensor:
         """The points (t, d) on the unit cube."""
         return ((self.points - self.lower) / self.span).cpu()
+
+    @property
+    def conditions(self) -> Conditions:
+        """Under which the rewards were measured."""
+        return Conditions(self.workers, self.times, self.unit)
 
     @cached_property
     def group(self) -> Tensor:

@@ -1,4 +1,4 @@
-"""Searches under conditions: a given variable, a risk, limits, failures, several objectives.
+"""Searches under conditions: a given variable, a risk, limits, failures, levels, objectives.
 
 What is scored is the recommendation, and what was measured on the way to it.
 """
@@ -32,8 +32,8 @@ from surefoot_experiments.scoreboard.task import CONFIRMATION, DEVELOPMENT, GAP,
 
 CONDITIONS = "conditions"  # the table of their rows, and the suite in their cases
 GIVEN, ENVIRONMENT, SAFE = "given-variable", "environment", "safe-search"
-LIMITS, FRONT = "constraints", "several-objectives"
-FAMILIES = (GIVEN, ENVIRONMENT, SAFE, LIMITS, FRONT)
+LIMITS, FRONT, LEVELS = "constraints", "several-objectives", "fidelity"
+FAMILIES = (GIVEN, ENVIRONMENT, SAFE, LIMITS, FRONT, LEVELS)
 ROUNDS, CHECKPOINTS = 40, (20, 40)
 SEEDS = {DEVELOPMENT: (50, 51), CONFIRMATION: (60, 61)}
 SUREFOOT, RANDOM = "surefoot", "random"
@@ -46,6 +46,7 @@ _POINTS = 2**13  # of a grid, on which the optimum is sought
 _VALUES = 2**9  # of an environment, of which the truth is worked out
 _NOISE, _DEGREES = 0.1, 2.5  # scale of Student-t noise, in standard deviations of the function
 _BEND = 0.4  # largest share of the square in the map of a coordinate
+_COSTS = (0.25, 1.0, 4.0)  # of a measurement at each level of fidelity
 _GIVEN_AT = (0.2, 0.35, 0.5, 0.65, 0.8)  # values of the given variable that are recommended for
 
 Function = Callable[[Tensor], Tensor]  # of points (n, d), to be maximised; conditions come first
@@ -228,6 +229,52 @@ class Safe:
 
 
 @dataclass(frozen=True)
+class Levelled:
+    """The best configuration at the last of three levels; rounds are the cost that was spent.
+
+    Args:
+        name: The name of function and levels.
+        function: The function.
+        dimension: Its coordinates.
+        share: Share of the function that the lower levels have; the rest is a wave.
+        offset: By how much the last level is above the middle one, in standard deviations of the
+            function; above the lowest one it is five times that.
+    """
+
+    name: str
+    function: Function
+    dimension: int
+    share: float = 1.0
+    offset: float = 0.0
+    family: str = LEVELS
+    halves: tuple[str, ...] = HALVES
+
+    def run(self, seed: int, random: bool) -> Iterator[tuple[int, float, float]]:
+        """Play it, as `Condition` says; random search measures at the last level alone."""
+        generator = np.random.default_rng([seed, 1])
+        moved, d = _moved(self.function, self.dimension, seed), self.dimension
+        unit, best = float(moved(_grid(d)).std()), _largest(moved, d)
+        fidelity = sf.Fidelity(_COSTS, cost=_COSTS)
+        problem = sf.Problem(sf.Box([0.0] * d, [1.0] * d), fidelity=fidelity)
+        optimizer, spent = sf.algorithms.robust_ucb(problem, seed=seed), 0.0
+        for number in CHECKPOINTS:
+            while spent < number:
+                x, level = torch.from_numpy(generator.random(d)), _COSTS[-1]
+                error = float(generator.standard_t(_DEGREES))
+                if not random:
+                    query = optimizer.ask()
+                    x, level = query.point, float(torch.as_tensor(query.environment))
+                value, lack = float(moved(x[None])) / unit, _COSTS[-1] / level - 1.0
+                if lack:
+                    value = self.share * value + (1.0 - self.share) * float((9.0 * x).sin().sum())
+                value -= self.offset * lack / 3.0
+                optimizer.tell(x, value + _NOISE * error, level)
+                spent += level
+            found = float(moved(optimizer.recommend().point[None]))
+            yield number, (best - found) / unit, math.nan
+
+
+@dataclass(frozen=True)
 class Limited:
     """A problem with noisy constraints, which is in one half.
 
@@ -398,6 +445,10 @@ ALL: tuple[Condition, ...] = (
     Safe("cliff-4", lambda points: points.sum(-1), lambda points: points.sum(-1) > 2.2, (0.3,) * 4),
     Safe("wall", _to(0.5, 0.4), lambda points: points[:, 0] > 0.6, (0.15, 0.15)),
     Safe("hole", _to(0.75, 0.75), _within(0.5, 0.5, radius=0.12), (0.15, 0.2)),
+    Levelled("levels-alike", hartmann, 3),
+    Levelled("levels-apart", branin, 2, 0.9, 20.0),
+    Levelled("levels-apart-4", _to(0.3, 0.7, 0.4, 0.6), 4, 0.9, 3.0),
+    Levelled("levels-worthless", shift, 2, 0.0),
     *(Limited(name) for name in PROBLEMS),
     Fronted("dtlz2", "spikes"),
     Fronted("zdt1", "gaussian"),
