@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -107,8 +108,13 @@ def test_constraints_hold_at_the_highest_level(write: Callable[..., Path]) -> No
     (path.parent / "bench.py").write_text(f"{BENCH}\nprint('p99=%s' % (4 + x))")
     surefoot("tune", path, "--rounds", "6", "--quiet")
     shown = surefoot("recommend", path)
-    assert "At the highest level, all constraints (p99) hold with probability" in shown
+    assert re.search(
+        r"\n  p99, at most 9: 4\.[\d]+ \(.* to .*\), holds with probability above", shown
+    )
     assert "environment" not in shown
+    told = json.loads(surefoot("recommend", path, "--json"))
+    p99, expected = told["constraints"]["p99"], 4.0 + told["params"]["x"]
+    assert p99["lower"] < expected < p99["upper"]
     surefoot("report", path, "-o", path.with_suffix(".md"))
     summary = path.with_suffix(".md").read_text()
-    assert "At the highest level, all constraints (p99) hold with probability" in summary
+    assert "| p99, at most 9 |" in summary, summary

@@ -72,7 +72,8 @@ def test_levels_are_chosen_and_recorded() -> None:
     assert best.value == pytest.approx(1.0 + 1.0 / 120 + (best.params["x"] - 0.3) ** 2, abs=0.05)
 
 
-def test_a_report_at_a_level_is_a_measurement_of_it() -> None:
+def test_the_last_report_at_a_level_of_a_pruned_trial_is_its_measurement() -> None:
+    """One: reports of a trial have their luck in common."""
     study = study_of(
         [
             (0.1, {5: 7.0, 6: 8.0, 30: 5.0}, None, None),  # pruned: two levels
@@ -82,11 +83,11 @@ def test_a_report_at_a_level_is_a_measurement_of_it() -> None:
         ]
     )
     belief = study.sampler.belief(study)
-    assert belief.trials == [0, 0, 1, 1, 3]
-    assert belief.fitted.values.tolist() == [7.0, 5.0, 6.0, 4.0, 3.0]
+    assert belief.trials == [0, 1, 3]
+    assert belief.fitted.values.tolist() == [5.0, 4.0, 3.0]
     observations = belief.belief.outcome.observations
     levels = observations.sites[observations.site][:, -1]
-    assert levels.tolist() == [0.0, 0.5, 0.0, 1.0, 0.5]
+    assert levels.tolist() == [0.5, 1.0, 0.5]
 
 
 def test_without_a_fidelity_a_pruned_trial_has_one_predicted_value() -> None:

@@ -128,24 +128,20 @@ class StudyEnvironment:
             )
         return given.clamp(low, high)
 
-    def reports(self, trial: FrozenTrial, level: Tensor) -> list[tuple[Tensor, float]]:
-        """Measurements at lower levels of fidelity that a trial has reported on its way.
+    def reached(self, trial: FrozenTrial) -> tuple[Tensor, float] | None:
+        """The highest level (1,) of fidelity that a pruned trial has reported, and its value there.
+
+        Reports of one trial have their luck in common: together they are one measurement.
 
         Args:
-            trial: A finished trial, whose steps are levels.
-            level: The level (1,) of its value.
-
-        Returns:
-            Levels (1,) and finite values.
+            trial: A trial, whose steps may be levels.
         """
-        found = []
-        for step, value in trial.intermediate_values.items() if self.unrecorded else ():
+        reports = trial.intermediate_values if self.unrecorded else {}
+        for step in sorted(reports, reverse=True):
             z = torch.tensor([float(step)], dtype=torch.float64)
-            index = self.distribution.index(z)
-            is_value = trial.state.name == "COMPLETE" and torch.equal(z, level)
-            if index is not None and math.isfinite(value) and not is_value:
-                found.append((z, value))
-        return found
+            if self.distribution.index(z) is not None and math.isfinite(reports[step]):
+                return z, reports[step]
+        return None
 
     def decode(self, point: Tensor) -> dict[str, Any]:
         """Convert a point to named values.

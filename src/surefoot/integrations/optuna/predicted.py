@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -26,51 +26,15 @@ Environments = Sequence[Mapping[str, Any]]
 """Values of an environment by name, for each of several configurations."""
 
 
-class Predicted(Protocol):
-    """A quantity of a configuration."""
-
-    @property
-    def has_effects(self) -> bool:
-        """Whether effects of conditions on it are reported."""
-
-    def check_single(self, what: str) -> None:
-        """`InvalidInput` if a configuration has several of what is named, in an environment."""
-
-    def values(self) -> tuple[Tensor, Tensor]:
-        """Environments (n, dz) and their weights (n,), which are numbers in a study.
-
-        Raises:
-            InvalidInput: If there are none.
-        """
-
-    def variable(self, index: int, value: float) -> tuple[str, float]:
-        """Name and value of a variable of the environment, from its index.
-
-        Raises:
-            InvalidInput: If there are none.
-        """
-
-    def at(
-        self, belief: Belief, x: Tensor, environments: Environments | None, offset: Tensor | float
-    ) -> Ends:
-        """The quantity (n,) and the ends of its interval, in units of the study.
-
-        Args:
-            belief: Belief of the study's optimizer.
-            x: Encoded configurations (n, dx).
-            environments: One for each configuration, whose value under it is predicted instead.
-            offset: Effect of conditions (n,) on the transformed values.
-        """
-
-
 @dataclass(frozen=True)
 class Value:
     """The value of a configuration, in a study without an environment."""
 
     has_effects = True
 
-    def check_single(self, what: str) -> None:
-        """A configuration has one of each."""
+    def inputs(self, belief: Belief, x: Tensor) -> Tensor:
+        """The inputs of the model (n, d) that count for configurations (n, dx): they themselves."""
+        return x
 
     def values(self) -> tuple[Tensor, Tensor]:
         """None."""
@@ -109,9 +73,13 @@ class RiskOverEnvironment:
 
     has_effects = False
 
-    def check_single(self, what: str) -> None:
-        """They vary over the environment."""
-        raise InvalidInput(f"the study has an environment, over which {what} vary.")
+    def inputs(self, belief: Belief, x: Tensor) -> Tensor:
+        """With the environment that has all weight, such as the last level of a fidelity."""
+        z, weights = self.values()
+        if not float(weights.max()) == 1.0:
+            raise InvalidInput("the study has an environment, over which constraints vary.")
+        joint: Joint = belief.space  # type: ignore[assignment]
+        return joint.points(x, z[weights == 1.0])[:, 0]
 
     def values(self) -> tuple[Tensor, Tensor]:
         """Environments (n, dz) and their weights (n,), which are numbers in a study."""
@@ -127,7 +95,17 @@ class RiskOverEnvironment:
     def at(
         self, belief: Belief, x: Tensor, environments: Environments | None, offset: Tensor | float
     ) -> Ends:
-        """The risk, or the value under the environment of each configuration."""
+        """The risk, or the value under the environment of each configuration.
+
+        Args:
+            belief: Belief of the study's optimizer.
+            x: Encoded configurations (n, dx).
+            environments: One for each configuration, whose value under it is predicted instead.
+            offset: Effect of conditions (n,) on the transformed values.
+
+        Returns:
+            The quantity (n,) and the ends of its interval, in units of the study.
+        """
         joint: Joint = belief.space  # type: ignore[assignment]
         if environments is not None:
             return belief.predictions.at_inputs(joint.pairs(x, self._encoded(x, environments)))
@@ -150,3 +128,7 @@ class RiskOverEnvironment:
             )
         rows = [self.environment.encode(values) for values in environments]
         return torch.stack(rows) if rows else x.new_zeros(0, len(self.environment.names))
+
+
+Predicted = Value | RiskOverEnvironment
+"""A quantity of a configuration."""

@@ -344,10 +344,10 @@ class StudyBelief:
             InvalidInput: If the configuration is not in the search space, or the study has an
                 environment.
         """
-        self.predicted.check_single("constraints")
         limits = self.belief.constraints.limits
         with torch.no_grad():
-            predicted = self.belief.constraints.predict(self.points([params]))
+            inputs = self.predicted.inputs(self.belief, self.points([params]))
+            predicted = self.belief.constraints.predict(inputs)
         return {
             name: PredictedConstraint(limits[name], *map(float, one))
             for name, one in predicted.items()

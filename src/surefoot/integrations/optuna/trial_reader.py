@@ -176,8 +176,6 @@ class TrialReader:
         constraints = constraints_of(trial, declared)
         warn_of_unusable(trial, constraints, declared)
         worker, time = conditions_of(trial, effects)
-        where = elsewhere_asked(point, z)
-        reported = self._reported(trial, point, z)
         finite = {name: one for name, one in constraints.items() if math.isfinite(one)}
         failed, configuration = math.inf in constraints.values(), {}
         values, sem = dict(finite), 0.0
@@ -192,7 +190,8 @@ class TrialReader:
             goals[0] *= self._signs[0]  # further objectives have their own direction
             values |= zip(names_of(len(goals)), goals, strict=True)
             configuration = {key_of(point): params}
-        elif reported:
+        elif reported := self._reported(trial):
+            z, values[OBJECTIVE] = reported
             configuration = {key_of(point): params}
         elif predicted := self._predicted(trial):
             values[OBJECTIVE], sem = self._signs[0] * predicted.value, predicted.error
@@ -200,25 +199,18 @@ class TrialReader:
         elif not is_ignored_failure(trial):
             failed |= trial.state == TrialState.FAIL or key_of(point) not in self._succeeded
         sems = _standard_errors(trial, finite)
+        where = elsewhere_asked(point, z)
         measured = Measurement(where, values, z, sem, worker, time, failed, sems)
-        own = (measured,) if values or failed else ()
-        lower = [
-            Measurement(elsewhere_asked(point, at), {OBJECTIVE: value}, at, 0.0, worker, time)
-            for at, value in reported
-        ]
-        return Reading(trial, (*lower, *own), configuration)
+        return Reading(trial, (measured,) if values or failed else (), configuration)
 
-    def _reported(
-        self, trial: FrozenTrial, point: Tensor, z: Tensor | None
-    ) -> list[tuple[Tensor, float]]:
-        """Levels of fidelity below that of a trial's value, and rewards that it reported there."""
-        if self._environment is None or z is None or trial.state == TrialState.FAIL:
-            return []
-        return [
-            (at, self._signs[0] * (math.log(value) if self._log else value))
-            for at, value in self._environment.reports(trial, z)
-            if value > 0.0 or not self._log
-        ]
+    def _reported(self, trial: FrozenTrial) -> tuple[Tensor, float] | None:
+        """The level of fidelity that a pruned trial has reached, and the reward there."""
+        if self._environment is None or trial.state != TrialState.PRUNED:
+            return None
+        found = self._environment.reached(trial)
+        if found is None or (self._log and found[1] <= 0.0):
+            return None
+        return found[0], self._signs[0] * (math.log(found[1]) if self._log else found[1])
 
     def warn_of_outside(self) -> None:
         """Say of trials that were left out since the last time which values are out of range."""

@@ -38,7 +38,6 @@ class Scheme:
         given: Variables whose values are known before each choice, by name.
         objectives: The objectives by name, if there are several; the first is the value of a trial.
         risk: Meaning of a recommended value, None where it is that of every measurement.
-        where: Of which of `variables` constraints are, in words.
         definition: Its tables of the study file as JSON values, equal for equal schemes.
         joint: The joint distribution of `variables`, None where there are none.
         arguments: Arguments of its `Problem` by name, from the scheme.
@@ -54,10 +53,14 @@ class Scheme:
     given: Mapping[str, Parameter] = field(default_factory=dict)
     objectives: Mapping[str, ObjectivesSection] = field(default_factory=dict)
     risk: RiskDescription | None = None
-    where: str = "over the environment"
     definition: Mapping[str, Any] = field(default_factory=dict)
     joint: Callable[[], StudyEnvironment | None] = lambda: None
     arguments: Callable[[Scheme], dict[str, Any]] = lambda scheme: {}
+
+    @property
+    def varies(self) -> bool:
+        """Whether what is recommended is over several values of `variables`."""
+        return bool(self.variables) and self.home == "environment"
 
     @property
     def further(self) -> dict[str, Objective]:
@@ -112,7 +115,6 @@ def at_levels(direction: str, section: FidelitySection) -> Scheme:
         home="fidelity",
         variables={name: DiscreteVariable(values=levels.levels)},
         risk=risk,
-        where="at the highest level",
         definition={"fidelity": section.model_dump(mode="json")},
         joint=section.joint,
         arguments=lambda scheme: {"fidelity": section.fidelity},

@@ -183,24 +183,23 @@ class Findings:
     def constraints_at(self, params: dict[str, Any]) -> dict[str, PredictedConstraint]:
         """The constraints at a configuration, in the order of the study file."""
         study_file = self.state.study_file
-        if study_file.scheme.variables or not study_file.constraints:
+        if study_file.scheme.varies or not study_file.constraints:
             return {}
         known = self.state.belief.constraints(params)
         return {name: known[name] for name in study_file.constraints if name in known}
 
     @property
     def together(self) -> str:
-        """The measured constraints in words, in a study with an environment or a fidelity.
+        """The measured constraints in words, in a study with an environment.
 
         There they hold with the recommendation's `feasibility`; elsewhere each has its own.
         """
-        scheme, declared = self.state.study_file.scheme, self.state.study_file.constraints
+        declared = self.state.study_file.constraints
         names = [name for name in declared if name not in self.state.unmeasured]
-        if not scheme.variables or not names:
+        if not self.state.study_file.scheme.varies or not names:
             return ""
-        where = f"{scheme.where[0].upper()}{scheme.where[1:]}"
         every = "all" if len(names) == len(declared) else "all measured"
-        return f"{where}, {every} constraints ({', '.join(names)})"
+        return f"Over the environment, {every} constraints ({', '.join(names)})"
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
