@@ -248,12 +248,17 @@ class TestIsRefused:
             with pytest.raises(sf.InvalidInput, match="`Sharded`"):
                 optimizer(parts, **given)
 
-    def test_a_failed_point(self) -> None:
+    def test_a_failed_measurement_which_changes_nothing(self) -> None:
         run = optimizer(sf.spaces.Sharded(2))
         run.tell(run.ask(), 0.0)
-        run.forget(run.ask())
-        with pytest.raises(sf.InvalidInput, match="failed points"):
-            run.ask()
+        query = run.ask()
+        failed = sf.Measurement(query, failed=True)
+        for refused in (lambda: run.forget(query), lambda: run.record([failed])):
+            with pytest.raises(sf.InvalidInput, match="no model of failures"):
+                refused()
+        assert run.pending == [query]
+        run.forget(query, failed=False)
+        run.tell(run.ask(), 1.0)
 
     def test_arms_of_an_environment(self) -> None:
         arms = sf.Arms(POINTS, storage=sf.spaces.Sharded(2))

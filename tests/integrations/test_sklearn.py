@@ -70,6 +70,21 @@ def test_the_contract_of_a_search():
     assert pickle.loads(pickle.dumps(search)).best_params_ == search.best_params_
 
 
+@pytest.mark.parametrize("seed", [None, np.random.RandomState(0), np.int64(3)])
+def test_configurations_are_compared_on_the_same_folds(seed):
+    seen = set()
+
+    class Recording(Table):
+        def fit(self, X, y=None):
+            seen.add(X.tobytes())
+            return super().fit(X, y)
+
+    folds = KFold(3, shuffle=True, random_state=seed)
+    RobustSearchCV(Recording(), {"x": Float(0.0, 1.0)}, n_iter=4, cv=folds, refit=False).fit(X, Y)
+    assert len(seen) == 3
+    assert folds.random_state is seed
+
+
 def test_the_folds_are_those_of_the_results():
     """Before scikit-learn 1.9 a search learned their number after its last candidate."""
     folds = np.arange(24.0).reshape(2, 12)

@@ -391,8 +391,8 @@ def contextual(
         >>> bandit.decide([[1.0, 0.2], [1.0, 0.8]]).action
         1
     """
-    if isinstance(features, int) and not isinstance(features, bool):
-        rows: _Rows | _Mapped = _Rows(checks.count("features", features))
+    if isinstance(features, int | np.integer) and not isinstance(features, bool):
+        rows: _Rows | _Mapped = _Rows(checks.count("features", int(features)))
     elif callable(features) and hasattr(features, "dimension"):
         rows = _Mapped(features)
     else:

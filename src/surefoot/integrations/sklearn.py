@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from numbers import Real
+from copy import copy
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -105,7 +106,7 @@ class RobustSearchCV(BaseSearchCV):
         self.n_iter = n_iter
         self.random_state = random_state
 
-    def _run_search(self, evaluate_candidates: Callable[[Iterable], dict[str, Any]]) -> None:
+    def _run_search(self, evaluate_candidates: Callable[..., dict[str, Any]]) -> None:
         """Evaluate configurations one after the other, each chosen by the model of those before.
 
         The last one is the recommended one, unless it has been evaluated. Of a small finite space
@@ -114,6 +115,10 @@ class RobustSearchCV(BaseSearchCV):
         number = checks.count("n_iter", self.n_iter)
         space = self.space if isinstance(self.space, Space) else Space(self.space)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        folds = None
+        if not isinstance(getattr(self.cv, "random_state", seed), Integral):
+            folds = copy(self.cv)
+            folds.random_state = seed  # all configurations are compared on the same folds
         optimizer = robust_ucb(space.box, seed=seed)
         every = every_point(space.box, LISTED)
         points: list[torch.Tensor] = []
@@ -135,7 +140,7 @@ class RobustSearchCV(BaseSearchCV):
                 query = optimizer.expect(best)
             tried.append(query.params)
             try:
-                results = evaluate_candidates([query.params])
+                results = evaluate_candidates([query.params], cv=folds)
             except ValueError as error:  # what scikit-learn raises if every fold has failed
                 if "fits failed" not in str(error):
                     raise

@@ -324,7 +324,7 @@ class Optimizer:
         Raises:
             InvalidInput: If the space has no such point.
         """
-        checks.truth("failed", failed)
+        self._check_failure(checks.truth("failed", failed))
         known = self._pending.asked_by(query)
         location, id_ = known or self._locate(query, self._supposed(query, environment))
         self._drop(id_)
@@ -663,10 +663,19 @@ class Optimizer:
         """Measurements with their locations, and the pending queries that they count for."""
         left, found = self._pending.copy(), []
         for one in measurements:
+            self._check_failure(one.failed)
             location, query = locate(self.space, one.where, one.environment, left)
             left.settle(query)
             found.append((location, query, one))
         return found
+
+    def _check_failure(self, failed: bool) -> None:
+        """`InvalidInput` for a failure where the search could not allow for it."""
+        if failed and self.space.seen.is_elsewhere:
+            raise InvalidInput(
+                "a failed measurement came with arms whose table is `Sharded`, where there is no "
+                "model of failures: pass `failed=False`, or another `storage`."
+            )
 
     def _record(self, rows: Sequence[_Located]) -> None:
         """Record checked measurements."""
