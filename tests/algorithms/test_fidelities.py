@@ -147,6 +147,12 @@ def test_levels_may_differ_by_a_constant(offset: float) -> None:
     value, lower, upper = optimizer.belief().predict(designs[4:18])
     assert float((value - truth).square().mean().sqrt()) < 0.1
     assert bool(((lower <= truth) & (truth <= upper)).double().mean() > 0.8)
+    inputs = optimizer.space.points(designs[4:5], torch.tensor([[1.0], [10.0], [100.0]]).double())[
+        0
+    ]
+    there, _, _ = optimizer.belief().predictions.at_inputs(inputs)
+    expected = float((9.0 * designs[4, 0]).sin()) - offset / torch.tensor([1.0, 10.0, 100.0])
+    assert torch.allclose(there, expected.double(), atol=0.2), "as measured at each level"
     gains = GainPerCost(FIDELITY.cost).gains(optimizer.belief(), torch.tensor([0.62]).double())
     assert float(gains[2]) < float(gains.max())
 
@@ -159,3 +165,15 @@ def test_levels_that_say_nothing_of_each_other_have_no_constant_in_common() -> N
     optimizer = sf.algorithms.robust_ucb(sf.Problem(LINE, fidelity=FIDELITY), seed=0)
     optimizer.tell_all(designs, values.tolist(), levels[:, None])
     assert "level" not in optimizer.belief().outcome.effects
+
+
+def test_before_the_last_level_is_measured_its_value_is_as_uncertain_as_a_constant() -> None:
+    generator = torch.Generator().manual_seed(0)
+    designs = torch.rand(18, 1, generator=generator, dtype=torch.float64)
+    levels = torch.tensor([1.0] * 12 + [10.0] * 6, dtype=torch.float64)
+    optimizer = sf.algorithms.robust_ucb(sf.Problem(LINE, fidelity=FIDELITY), seed=0)
+    values = (9.0 * designs[:, 0]).sin() - 10.0 / levels
+    optimizer.tell_all(designs, values.tolist(), levels[:, None])
+    truth = (9.0 * designs[:, 0]).sin() - 0.1
+    _, lower, upper = optimizer.belief().predict(designs)
+    assert bool(((lower <= truth) & (truth <= upper)).all())

@@ -85,6 +85,21 @@ def test_configurations_are_compared_on_the_same_folds(seed):
     assert folds.random_state is seed
 
 
+def test_folds_whose_seed_cannot_be_set_are_taken_as_they_are():
+    class Folds(KFold):
+        @property
+        def random_state(self):
+            return None
+
+        @random_state.setter
+        def random_state(self, value):
+            if value is not None:
+                raise AttributeError(value)
+
+    search = RobustSearchCV(Table(), {"x": Float(0.0, 1.0)}, n_iter=3, cv=Folds(3), random_state=0)
+    assert search.fit(X, Y).best_params_
+
+
 def test_the_folds_are_those_of_the_results():
     """Before scikit-learn 1.9 a search learned their number after its last candidate."""
     folds = np.arange(24.0).reshape(2, 12)

@@ -200,9 +200,7 @@ def robust(
     is_density = isinstance(space, Joint) and not space.environment.finite
     if is_density and space.environment.dimension == 1 and not isinstance(policy, Policy):
         policy = ScorePolicy(policy, values=_ALONG)
-    fit = _fit(space, problem.risk, effects)
-    if fidelity is not None:
-        fit = replace(fit, effects=(*fit.effects, LEVEL))
+    fit = _fit(space, problem.risk, effects if fidelity is None else (*effects, LEVEL))
     if problem.prior is not None:
         known = problem.prior.outcome.observations
         fit = replace(fit, earlier=earlier_on(space, known.sites[known.site], known.rewards))

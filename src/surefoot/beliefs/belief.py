@@ -352,7 +352,7 @@ class Predictions:
         if not len(points):
             return (points.new_zeros(0).cpu(),) * 3
         with torch.no_grad():
-            band = self.belief.band
+            band, offset = self.belief.band, offset + self.of.outcome.fitted.offsets(points)
             mean, lower, upper = (end.cpu() + offset for end in band.clipped(band.ends(points)))
             return self._interval((mean, lower, upper))
 

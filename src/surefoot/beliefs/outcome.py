@@ -78,6 +78,9 @@ class Fitted(Protocol):
     def effects(self) -> Effects:
         """Effects of the conditions under which rewards were measured."""
 
+    def offsets(self, points: Tensor) -> Tensor | float:
+        """By how much rewards of lower levels of fidelity at points (n, d) differ."""
+
     def without_effects(self, rewards: Tensor, *conditions: Tensor) -> Tensor:
         """Rewards (t,) at the reference level of the effects of conditions.
 

@@ -216,10 +216,7 @@ class QuadratureFourier:
             - 0.5 * math.log(2.0)
             - self.nodes * math.log(self.nodes)
         )
-        try:
-            return math.exp(log_bound)
-        except OverflowError:
-            return math.inf
+        return float(torch.tensor(log_bound, dtype=torch.float64).exp())  # infinite, not an error
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from surefoot._internal.tensors import NO_INDICES
 from surefoot.hyperparameters.earlier import NO_TREND, NoTrend, Trend
 from surefoot.hyperparameters.evidence import Hyperparameters
 from surefoot.hyperparameters.nuisance_effects import NO_EFFECTS, Conditions, EstimatedEffects
+from surefoot.hyperparameters.training_data import NO_TIMES, NO_WORKERS
 from surefoot.regression.draws import Path
 from surefoot.regression.posterior import no_trend
 from surefoot.regression.transforms import UNCHANGED, Chain
@@ -100,6 +101,18 @@ class Fitted:
     def prior_mean(self) -> Path:
         """The trend as a function, points (n, d) -> (n,)."""
         return no_trend if self.trend.is_none else self.trend
+
+    def offsets(self, points: Tensor) -> Tensor | float:
+        """By how much rewards of lower levels of fidelity at points (n, d) differ, as transformed.
+
+        What is predicted of them is the function plus these (n,).
+        """
+        if self.effects.is_none:
+            return 0.0
+        under = Conditions(
+            NO_WORKERS.expand(len(points)), NO_TIMES.expand(len(points)), points.cpu()
+        )
+        return self.scale * (self.effects.offsets(under) + self.effects.level)
 
     def without_effects(self, rewards: Tensor, *conditions: Tensor) -> Tensor:
         """Rewards as they would have been at the reference level of the effects of conditions.

@@ -67,9 +67,10 @@ class GroupEffect:
 
     @property
     def tells(self) -> bool:
-        """Whether there are enough rewards, and groups to compare."""
+        """Whether there are enough rewards, and groups to compare; the reference among them."""
         known = self.groups[~self.groups.isnan()] if self.average else self.groups.nan_to_num(1.0)
-        return len(known) >= TESTED and 1 < len(known.unique()) < len(known)
+        enough = len(known) >= TESTED and 1 < len(known.unique()) < len(known)
+        return enough and (self.average or bool(self.groups.isnan().any()))
 
     def covariance(self, logs: Tensor) -> CovarianceOfEffect:
         """Covariance of the effect on the rewards."""

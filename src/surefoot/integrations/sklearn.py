@@ -118,7 +118,8 @@ class RobustSearchCV(BaseSearchCV):
         folds = None
         if not isinstance(getattr(self.cv, "random_state", seed), Integral):
             folds = copy(self.cv)
-            folds.random_state = seed  # all configurations are compared on the same folds
+            with suppress(AttributeError):  # of one that cannot be set
+                folds.random_state = seed  # all configurations are compared on the same folds
         optimizer = robust_ucb(space.box, seed=seed)
         every = every_point(space.box, LISTED)
         points: list[torch.Tensor] = []

@@ -322,7 +322,8 @@ class Optimizer:
                 accumulate, its neighborhood. Otherwise it may be asked for again.
 
         Raises:
-            InvalidInput: If the space has no such point.
+            InvalidInput: If the space has no such point, or it failed and the table of its arms is
+                `Sharded`.
         """
         self._check_failure(checks.truth("failed", failed))
         known = self._pending.asked_by(query)

@@ -8,7 +8,7 @@ selects the environments in which a measurement narrows that interval.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -224,12 +224,7 @@ class WorstCase:
         return (lower <= self(lower, weights).unsqueeze(-1)) & (weights > 0.0)
 
 
-class _Space(Protocol):
-    @property
-    def has_environment(self) -> bool: ...
-
-
-def on_space(space: _Space, risk: object) -> Risk:
+def on_space(space: Any, risk: object) -> Risk:
     """The risk to maximise, `Mean()` on a space without an environment.
 
     Raises:

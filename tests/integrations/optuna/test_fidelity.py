@@ -90,6 +90,14 @@ def test_the_last_report_at_a_level_of_a_pruned_trial_is_its_measurement() -> No
     assert levels.tolist() == [0.5, 1.0, 0.5]
 
 
+def test_of_logarithms_the_last_report_that_has_one_counts() -> None:
+    trials = study_of([(0.4, {}, 4.0, None), (0.1, {5: 7.0, 30: 0.0}, None, None)]).trials
+    study = optuna.create_study(sampler=sampler(log=True))
+    study.add_trials(trials)
+    belief = study.sampler.belief(study)
+    assert belief.fitted.values.tolist() == pytest.approx([4.0, 7.0])
+
+
 def test_without_a_fidelity_a_pruned_trial_has_one_predicted_value() -> None:
     trials = study_of([(0.4, {5: 6.0}, 4.0, None), (0.1, {5: 7.0}, None, None)]).trials
     plain = SurefootSampler(search_space=LINE)

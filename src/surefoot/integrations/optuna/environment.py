@@ -128,18 +128,19 @@ class StudyEnvironment:
             )
         return given.clamp(low, high)
 
-    def reached(self, trial: FrozenTrial) -> tuple[Tensor, float] | None:
+    def reached(self, trial: FrozenTrial, above: float) -> tuple[Tensor, float] | None:
         """The highest level (1,) of fidelity that a pruned trial has reported, and its value there.
 
         Reports of one trial have their luck in common: together they are one measurement.
 
         Args:
             trial: A trial, whose steps may be levels.
+            above: What a value has to be larger than.
         """
         reports = trial.intermediate_values if self.unrecorded else {}
         for step in sorted(reports, reverse=True):
             z = torch.tensor([float(step)], dtype=torch.float64)
-            if self.distribution.index(z) is not None and math.isfinite(reports[step]):
+            if self.distribution.index(z) is not None and above < reports[step] < math.inf:
                 return z, reports[step]
         return None
 

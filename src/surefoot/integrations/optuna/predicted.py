@@ -42,11 +42,6 @@ class Value:
             "the study has no environment: pass `Problem(environment=, risk=)` to its sampler."
         )
 
-    def variable(self, index: int, value: float) -> tuple[str, float]:
-        """None."""
-        self.values()
-        return "", value
-
     def at(
         self, belief: Belief, x: Tensor, environments: Environments | None, offset: Tensor | float
     ) -> Ends:

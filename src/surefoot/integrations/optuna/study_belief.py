@@ -164,7 +164,7 @@ class StudyBelief:
 
     @property
     def effects(self) -> tuple[str, ...]:
-        """Effects of the conditions of trials that are taken out: "worker" and "drift"."""
+        """Effects of the conditions of trials that are taken out: "worker", "drift" and "level"."""
         return tuple(self.belief.outcome.effects)
 
     @with_own_settings
@@ -335,14 +335,14 @@ class StudyBelief:
         """Predict the declared constraints that have been measured.
 
         Args:
-            params: A configuration, as values by parameter name; the study has no environment.
+            params: A configuration, as values by parameter name.
 
         Returns:
-            Predictions by name of the constraint.
+            Predictions by name of the constraint; with a fidelity at its last level.
 
         Raises:
             InvalidInput: If the configuration is not in the search space, or the study has an
-                environment.
+                environment of several values.
         """
         limits = self.belief.constraints.limits
         with torch.no_grad():

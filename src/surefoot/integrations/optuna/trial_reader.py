@@ -207,8 +207,8 @@ class TrialReader:
         """The level of fidelity that a pruned trial has reached, and the reward there."""
         if self._environment is None or trial.state != TrialState.PRUNED:
             return None
-        found = self._environment.reached(trial)
-        if found is None or (self._log and found[1] <= 0.0):
+        found = self._environment.reached(trial, 0.0 if self._log else -math.inf)
+        if found is None:
             return None
         return found[0], self._signs[0] * (math.log(found[1]) if self._log else found[1])
 

@@ -43,8 +43,12 @@ def decision(findings: Findings, first: dict[str, Any]) -> Decision:
     except InvalidInput as error:
         return Decision("", (), escaped(str(error)))
     other = {**first, **state.given} if own is None else own
-    same, failed = other == best.params, state.only_failed(other)
-    sides = {"b": best.params} if same or failed else {"a": other, "b": best.params}
+    same = other == best.params
+    alone = same or (
+        state.only_failed(other)
+        and not any(isinstance(pair.get("a"), Measurement) for pair in runs)
+    )
+    sides = {"b": best.params} if alone else {"a": other, "b": best.params}
     bounds = study_file.constraints
     rows = []
     for name, unit, key, one in _values(state):
@@ -69,7 +73,7 @@ def decision(findings: Findings, first: dict[str, Any]) -> Decision:
         row = _row(name, limit_words(found.limit, unit), unit, predicted, runs, name, bounds)
         again = () if math.isnan(found.contrary) else (describe(name, found, unit),)
         rows.append(replace(row, contradictions=(*row.contradictions, *again)))
-    title = "" if same or failed else "first measured" if own is None else "defaults"
+    title = "" if alone else "first measured" if own is None else "defaults"
     return Decision(title, tuple(rows), _advice(state, result, own, same))
 
 

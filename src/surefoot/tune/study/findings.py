@@ -319,8 +319,8 @@ class Findings:
         Where nothing is measured yet it ends with how to measure it.
         """
         if (known := self.defaults) is None:
-            failed = self.state.only_failed(self.state.study_file.defaults)
-            return "The defaults have failed." if failed else ""
+            failed = not verdict and self.state.only_failed(self.state.study_file.defaults)
+            return "The defaults have failed." * failed
         if best.params == known.params:
             return "These are the defaults."
         ends = (known.value + known.lower, known.value + known.upper)

@@ -218,10 +218,10 @@ def _proportional(state: StudyState) -> str:
     if not other.belief.outcome.effects or gain < _BETTER:
         return ""
     return (
-        "Workers or time change the measurements by a factor rather than by an amount, which is "
-        f"what the model has: of logarithms it predicts each of them from the others better (by "
-        f"{gain:.0f} nats). Set log = true in [objective]: until then, predictions may miss what "
-        "was measured."
+        "Levels, workers or time change the measurements by a factor rather than by an amount, "
+        "which is what the model has: of logarithms it predicts each of them from the others "
+        f"better (by {gain:.0f} nats). Set log = true in [objective]: until then, predictions may "
+        "miss what was measured."
     )
 
 
