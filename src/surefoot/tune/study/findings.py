@@ -158,8 +158,12 @@ class Findings:
         """
         best, study_file = self.recommended, self.state.study_file
         defaults = study_file.defaults
-        compared = study_file.scheme.is_replayed and not self.state.only_failed(defaults)
-        if best is None or defaults is None or not compared:
+        if (
+            best is None
+            or defaults is None
+            or not study_file.scheme.is_replayed
+            or self.state.only_failed(defaults)
+        ):
             return None
         belief = self.state.belief
         doubtful = {
