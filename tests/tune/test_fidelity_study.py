@@ -89,6 +89,15 @@ def test_a_run_spends_on_the_cheap_level_and_recommends_for_the_other(write):
     assert "Fidelity</h2>" in page.read_text()
 
 
+def test_a_last_level_that_was_not_measured_is_said(write):
+    path, said = write(), "Nothing was measured at seconds=120 yet"
+    surefoot("tune", path, "--rounds", "3", "--quiet")
+    assert said in surefoot("recommend", path)
+    assert any(said in one for one in json.loads(surefoot("recommend", path, "--json"))["warnings"])
+    surefoot("tune", path, "--rounds", "8", "--quiet")
+    assert said not in surefoot("recommend", path)
+
+
 def test_ask_says_the_level(write):
     study = open_ask_tell(write((COMMAND, "")))
     (asked,) = study.ask()

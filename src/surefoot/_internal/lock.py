@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from functools import wraps
-from typing import Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 
 class Lock:
@@ -31,11 +31,7 @@ class Lock:
         self._held.release()
 
 
-class _Locked(Protocol):
-    _lock: Lock
-
-
-_Owner = TypeVar("_Owner", bound=_Locked)
+_Owner = TypeVar("_Owner", bound=Any)  # has a `_lock`
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
 

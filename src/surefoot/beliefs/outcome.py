@@ -35,14 +35,6 @@ if TYPE_CHECKING:
 _MOST_LEVERAGE = 0.95  # of a reward: beyond, its residual is rounding
 
 
-class Effects(Protocol):
-    """Effects of the conditions under which rewards were measured, as a belief needs them."""
-
-    @property
-    def is_none(self) -> bool:
-        """Whether no effect is supported by the data."""
-
-
 class Fitted(Protocol):
     """Hyperparameters as a belief needs them, see `hyperparameters.Fitted`."""
 
@@ -75,8 +67,8 @@ class Fitted(Protocol):
         """The standardised units."""
 
     @property
-    def effects(self) -> Effects:
-        """Effects of the conditions under which rewards were measured."""
+    def effects(self) -> Any:
+        """Effects of the conditions under which rewards were measured; `is_none` without any."""
 
     def offsets(self, points: Tensor) -> Tensor | float:
         """By how much rewards of lower levels of fidelity at points (n, d) differ."""

@@ -119,7 +119,7 @@ class Shards:
 
 def _part(arms: Arms, first: int, last: int, kernel: Kernel) -> Part:
     """State that a worker starts from; a view of the coordinates would be sent with all of them."""
-    part = arms.part(first, last, arms.storage.storage)  # type: ignore[attr-defined]
+    part = arms.part(first, last, arms.storage.storage)  # type: ignore[union-attr]
     object.__setattr__(part, "points", part.points.clone())
     return part, first, kernel
 

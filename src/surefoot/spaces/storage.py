@@ -10,7 +10,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO, ClassVar, Literal, Protocol
+from typing import Any, BinaryIO, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -22,21 +22,6 @@ from surefoot.types import InvalidInput
 
 Precision = Literal["float64", "float32"]
 _DTYPES = {"float64": np.float64, "float32": np.float32}
-
-
-class Storage(Protocol):
-    """Where the table of the features of all arms is kept."""
-
-    @property
-    def precision(self) -> Precision:
-        """Precision of the table; computations are in float64 in either case."""
-
-    @property
-    def is_elsewhere(self) -> bool:
-        """Whether the table is in other processes."""
-
-    def scratch(self) -> BinaryIO:
-        """An empty file without a name, which is gone when nothing refers to it."""
 
 
 @dataclass(frozen=True)
@@ -155,6 +140,10 @@ class Sharded:
     def scratch(self) -> BinaryIO:
         """A file of a worker."""
         return self.storage.scratch()
+
+
+Storage = InMemory | InFile | Sharded
+"""Where the table of the features of all arms is kept."""
 
 
 class Rows:

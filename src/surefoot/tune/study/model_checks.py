@@ -15,7 +15,7 @@ from optuna.trial import FrozenTrial, TrialState
 from surefoot._internal.numbers import ALARM, FEWEST, TESTED, TINY
 from surefoot.tune.estimate_text import Units, estimate_text
 from surefoot.tune.study.state import StudyState
-from surefoot.tune.study.trial_attributes import ASKED
+from surefoot.tune.study.trial_attributes import ASKED, trial_environment
 
 if TYPE_CHECKING:
     from surefoot.integrations.optuna import StudyBelief, StudyRecommendation
@@ -44,7 +44,12 @@ def contradictions(
         measurements, of effects that are factors, of measurements near the recommendation, and of
         the symmetry of the noise.
     """
-    found = [_equal_values(state), _change_in_time(state), _never_measured(state)]
+    found = [
+        _equal_values(state),
+        _change_in_time(state),
+        _never_measured(state),
+        _extrapolated(state),
+    ]
     if not state.study_file.scheme.variables:
         units, model, best = state.study_file.units, state.belief, state.recommendation
         found += [
@@ -57,6 +62,22 @@ def contradictions(
             _skewness(units, model, best),
         ]
     return tuple(text for text in found if text)
+
+
+def _extrapolated(state: StudyState) -> str:
+    """That the level of fidelity that counts was not measured yet."""
+    last = {
+        name: one.values[-1]  # type: ignore[union-attr]
+        for name, one in state.study_file.scheme.variables.items()
+        if not state.study_file.scheme.varies
+    }
+    if not last or any(trial_environment(one) == last for one in state.measured):
+        return ""
+    ((name, value),) = last.items()
+    return (
+        f"Nothing was measured at {name}={value:g} yet: the value there is that of other levels, "
+        "from which it may differ by any constant."
+    )
 
 
 def _never_measured(state: StudyState) -> str:
