@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import socket
 import time
@@ -11,6 +10,7 @@ from typing import Any
 
 from optuna.trial import FrozenTrial
 
+from surefoot._internal import checks
 from surefoot.tune import system
 from surefoot.tune.plain_text import shown
 from surefoot.tune.study.trial_attributes import OWNER
@@ -61,7 +61,7 @@ def mismatch(owner: object) -> str:
         value = owner.get(key)
         if not isinstance(value, kinds) or isinstance(value, bool):
             return f"has {key} = {shown(value)}, expected another type"
-    if not math.isfinite(owner["began"]):
+    if not 0 <= owner["began"] < checks.LARGEST:
         return f"has began = {shown(owner['began'])}, expected seconds"
     boot = owner.get("boot")
     if boot is not None and not (isinstance(boot, list) and len(boot) == 2):
