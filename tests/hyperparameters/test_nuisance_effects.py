@@ -13,7 +13,6 @@ from surefoot.hyperparameters.evidence import LENGTHSCALE_PRIORS, Evidence, Hype
 from surefoot.hyperparameters.laplace import PosteriorMode
 from surefoot.hyperparameters.mixture import Mixture
 from surefoot.hyperparameters.nuisance_effects import (
-    Conditions,
     DriftEffect,
     GroupEffect,
     active_time,
@@ -22,6 +21,7 @@ from surefoot.hyperparameters.nuisance_effects import (
     screened,
 )
 from surefoot.kernels.families import FAMILIES
+from surefoot.regression.observations import Conditions
 from surefoot.types import InvalidInput
 
 NAN = math.nan
@@ -69,7 +69,7 @@ def test_the_effect_of_a_level_is_less_than_that_of_the_last_one() -> None:
     """Which has none: its contrast with the reference is the effect itself."""
     levels = torch.tensor([0.0, 0.0, 0.5, 1.0, 1.0], dtype=torch.float64)
     under = Conditions(WORKERS[:5], TIMES[:5], torch.stack([POINTS[:5, 0], levels], -1))
-    effect, logs = GroupEffect("level", groups_of("level", under), False), MODEL.effects[:1]
+    effect, logs = GroupEffect("level", groups_of("level", under)), MODEL.effects[:1]
     same = torch.block_diag(torch.ones(2, 2), torch.ones(1, 1), torch.zeros(2, 2)).double()
     expected = math.exp(logs) * same
     torch.testing.assert_close(effect.covariance(logs).values, expected)
@@ -186,7 +186,7 @@ def test_effects_are_found_and_taken_out():
     given = data(noise(0) + step + sizes[workers], workers, clock)
     fitted = HyperparameterFit().fit(given)
     assert [type(one) for one in fitted.effects.effects] == [DriftEffect, GroupEffect]
-    left = fitted.without_effects(given.rewards, *given.conditions) - given.rewards
+    left = fitted.without_effects(given.rewards, given.conditions) - given.rewards
     expected = 1.5 - step - (sizes - sizes.mean())[workers]
     # The level at the very end is known from few rewards; differences from it are not.
     error = left - expected

@@ -16,7 +16,7 @@ from surefoot.beliefs.band import Band, PriorDraw, Shape
 from surefoot.beliefs.estimands import Residuals
 from surefoot.regression.cross_validation import CrossValidation
 from surefoot.regression.noise import Contrast, Noise
-from surefoot.regression.observations import Observations
+from surefoot.regression.observations import Conditions, Observations
 from surefoot.regression.posterior import Posterior, Predictive
 from surefoot.regression.regression import Estimate
 from surefoot.regression.sample import Sample
@@ -73,12 +73,12 @@ class Fitted(Protocol):
     def offsets(self, points: Tensor) -> Tensor | float:
         """By how much rewards of lower levels of fidelity at points (n, d) differ."""
 
-    def without_effects(self, rewards: Tensor, *conditions: Tensor) -> Tensor:
+    def without_effects(self, rewards: Tensor, under: Conditions) -> Tensor:
         """Rewards (t,) at the reference level of the effects of conditions.
 
         Args:
             rewards: Rewards (t,), in reward units.
-            conditions: Workers (t,), times (t,) and points (t, d).
+            under: Their conditions.
         """
 
 
@@ -330,6 +330,6 @@ def at_reference(fitted: Fitted, observations: Observations) -> Observations:
     """Observations with their rewards at the reference level of the effects of conditions."""
     if fitted.effects.is_none:
         return observations
-    known = observations
-    conditions = known.workers, known.times, known.sites[known.site]
-    return known.with_rewards(fitted.without_effects(known.rewards, *conditions))
+    return observations.with_rewards(
+        fitted.without_effects(observations.rewards, observations.conditions)
+    )

@@ -21,7 +21,6 @@ from surefoot._internal.linalg import (
 from surefoot._internal.tensors import NO_VALUES
 from surefoot.hyperparameters.exponents import ExponentsTo, Metric, distances_of
 from surefoot.hyperparameters.nuisance_effects import (
-    Conditions,
     CovarianceOfEffect,
     NuisanceEffect,
     by_effect,
@@ -33,6 +32,7 @@ from surefoot.kernels.families import (
     differentiable,
 )
 from surefoot.regression.noise import NO_ERRORS, Noise
+from surefoot.regression.observations import Conditions
 
 MIN_NOISE = 1e-4  # in squared standardised units
 _MIN_NOISE_TO_SIGNAL = 1e-6  # of the signal variance, so that the covariance can be factored

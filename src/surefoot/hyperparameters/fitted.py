@@ -13,9 +13,10 @@ from surefoot._internal.brief import brief
 from surefoot._internal.tensors import NO_INDICES
 from surefoot.hyperparameters.earlier import NO_TREND, NoTrend, Trend
 from surefoot.hyperparameters.evidence import Hyperparameters
-from surefoot.hyperparameters.nuisance_effects import NO_EFFECTS, Conditions, EstimatedEffects
+from surefoot.hyperparameters.nuisance_effects import NO_EFFECTS, EstimatedEffects
 from surefoot.hyperparameters.training_data import NO_TIMES, NO_WORKERS
 from surefoot.regression.draws import Path
+from surefoot.regression.observations import Conditions
 from surefoot.regression.posterior import no_trend
 from surefoot.regression.transforms import UNCHANGED, Chain
 from surefoot.regression.units import RewardUnits
@@ -114,18 +115,17 @@ class Fitted:
         )
         return self.scale * (self.effects.offsets(under) + self.effects.level)
 
-    def without_effects(self, rewards: Tensor, *conditions: Tensor) -> Tensor:
+    def without_effects(self, rewards: Tensor, under: Conditions) -> Tensor:
         """Rewards as they would have been at the reference level of the effects of conditions.
 
         Args:
             rewards: Rewards (t,), in reward units.
-            conditions: Columns of `Conditions`.
+            under: Their conditions.
 
         Returns:
             Rewards (t,), in reward units.
         """
         if self.effects.is_none:
             return rewards
-        under = Conditions(*(each.cpu() for each in conditions))
         offsets = self.scale * self.effects.offsets(under).to(rewards)
         return self.warp.inverse(self.warp(rewards) - offsets)

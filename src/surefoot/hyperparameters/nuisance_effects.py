@@ -12,8 +12,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from surefoot._internal.effects import LEVEL
 from surefoot._internal.numbers import TESTED
 from surefoot._internal.tensors import NO_VALUES
+from surefoot.regression.observations import Conditions
 
 _LOG_VARIANCE = (-3.0, 2.0)  # mean and deviation of the prior, in squared standardised units
 _LOG_TIMESCALE = (math.log(0.5), 1.5)  # the same, as a share of the active time
@@ -31,14 +33,6 @@ class CovarianceOfEffect(NamedTuple):
     slopes: tuple[Tensor, ...]  # (n, n) each, in the logarithms of its parameters
 
 
-class Conditions(NamedTuple):
-    """Under which rewards (n,) were measured."""
-
-    workers: Tensor  # index (n,) of the worker of each, -1 where it is unknown
-    times: Tensor  # time (n,) of each, NaN where it is unknown
-    points: Tensor  # (n, d); with a fidelity, the last coordinate is the rank of its level
-
-
 class LogPrior(NamedTuple):
     """Log prior density, up to a constant, and its gradient."""
 
@@ -52,14 +46,12 @@ class GroupEffect:
 
     Args:
         name: "worker", or "level" for levels of fidelity below the last one.
+            The reference is the average of the workers, and the last level.
         groups: Number (n,) of the group of each reward, NaN where there is none: the effect is 0.
-        average: Whether the average of the groups is the reference level; otherwise what is in no
-            group is.
     """
 
     name: str
     groups: Tensor
-    average: bool = True
 
     least_gain = 3.0
     bounds = (_VARIANCE_BOUNDS,)
@@ -68,9 +60,13 @@ class GroupEffect:
     @property
     def tells(self) -> bool:
         """Whether there are enough rewards, and groups to compare; the reference among them."""
-        known = self.groups[~self.groups.isnan()] if self.average else self.groups.nan_to_num(1.0)
-        enough = len(known) >= TESTED and 1 < len(known.unique()) < len(known)
-        return enough and (self.average or bool(self.groups.isnan().any()))
+        none, of_levels = self.groups.isnan(), self.name == LEVEL
+        known = self.groups.nan_to_num(1.0) if of_levels else self.groups[~none]
+        return (
+            (not of_levels or bool(none.any()))
+            and len(known) >= TESTED
+            and 1 < len(known.unique()) < len(known)
+        )
 
     def covariance(self, logs: Tensor) -> CovarianceOfEffect:
         """Covariance of the effect on the rewards."""
@@ -89,7 +85,7 @@ class GroupEffect:
         """Covariance (n,) of the effect at the reference level with that on the rewards."""
         known = ~self.groups.isnan()
         number = max(len(self.groups[known].unique()), 1)
-        variance = math.exp(float(logs[0])) * self.average / number
+        variance = math.exp(float(logs[0])) * (self.name != LEVEL) / number
         return variance * known.double(), variance
 
     def contrast(self, logs: Tensor, under: Conditions) -> tuple[Tensor, Tensor]:
@@ -244,11 +240,7 @@ NO_EFFECTS = EstimatedEffects()
 
 def effects_of(under: Conditions, names: Sequence[str]) -> list[NuisanceEffect]:
     """Effects of those names that rewards can tell about, given their conditions."""
-    by_group = [
-        GroupEffect(name, groups_of(name, under), name == "worker")
-        for name in names
-        if name != "drift"
-    ]
+    by_group = [GroupEffect(name, groups_of(name, under)) for name in names if name != "drift"]
     found: list[NuisanceEffect] = [one for one in by_group if one.tells]
     measured = under.times[~under.times.isnan()]
     differ = len(measured) >= TESTED and float(measured.min()) < float(measured.max())

@@ -9,8 +9,8 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from surefoot.hyperparameters.nuisance_effects import Conditions
 from surefoot.regression.noise import NO_ERRORS
+from surefoot.regression.observations import Conditions
 
 _COLUMNS = ("points", "rewards", "sems", "workers", "times")
 NO_WORKERS = torch.full((), -1)

@@ -41,6 +41,14 @@ def grown(buffer: np.ndarray, index: int, axis: int = -1) -> np.ndarray:
     return np.concatenate([buffer, np.zeros(shape, dtype=buffer.dtype)], axis)
 
 
+class Conditions(NamedTuple):
+    """Under which rewards (n,) were measured."""
+
+    workers: Tensor  # index (n,) of the worker of each, -1 where it is unknown
+    times: Tensor  # time (n,) of each, NaN where it is unknown
+    points: Tensor  # (n, d); with a fidelity, the last coordinate is the rank of its level
+
+
 @dataclass(eq=False)
 class Observations:
     """Raw rewards in order of arrival, with counts and sums at each distinct location (site).
@@ -101,6 +109,11 @@ class Observations:
     def times(self) -> Tensor:
         """Time (t,) of each reward, NaN where none was told."""
         return self._tensor(self._time[: self._number])
+
+    @property
+    def conditions(self) -> Conditions:
+        """Under which the rewards were measured, on the CPU."""
+        return Conditions(self.workers.cpu(), self.times.cpu(), self.sites[self.site].cpu())
 
     @property
     def site(self) -> Tensor:

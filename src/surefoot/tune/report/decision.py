@@ -169,8 +169,11 @@ def _advice(
         return "Keep the defaults: no configuration is known to be better."
     if result is None:
         how = f": `surefoot compare {word}`" if state.study_file.objective.measures else ", in turn"
-        advice = f"Measure it against the defaults before you use it{how}."
-        advice = "The defaults have failed." if state.only_failed(defaults) else advice
+        advice = (
+            "The defaults have failed."
+            if state.only_failed(defaults)
+            else f"Measure it against the defaults before you use it{how}."
+        )
         return advice if state.study_file.scheme.is_replayed else ""
     pairs = f"in {result.pairs} pair{'s' * (result.pairs != 1)} of runs"
     failed = f" {result.failed_runs('the defaults', 'the recommendation')}".rstrip()

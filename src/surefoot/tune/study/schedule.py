@@ -12,7 +12,6 @@ import numpy as np
 from optuna.trial import FrozenTrial, TrialState
 
 from surefoot._internal.numbers import FEWEST
-from surefoot.integrations.optuna.endings import is_ignored_failure
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.study.confirm_stage import (
     CONFIRM,
@@ -30,7 +29,7 @@ from surefoot.tune.study.early_stop import (
     stored_stop,
 )
 from surefoot.tune.study.state import StudyState
-from surefoot.tune.study.trial_attributes import is_interrupted, is_round
+from surefoot.tune.study.trial_attributes import ended_as, is_interrupted, is_round
 from surefoot.types import NotReady
 
 if TYPE_CHECKING:
@@ -232,9 +231,5 @@ def _expected_gains(
 
 def _often_fails(params: dict[str, Any], trials: Sequence[FrozenTrial]) -> bool:
     """Whether a third of the runs of a configuration have failed, or more."""
-    states = [
-        trial.state
-        for trial in trials
-        if trial.params == params and is_round(trial) and not is_ignored_failure(trial)
-    ]
+    states = ended_as(params, trials)
     return 3 * states.count(TrialState.FAIL) >= max(len(states), 1)

@@ -16,6 +16,7 @@ from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.study.compatibility import recorded_units
 from surefoot.tune.study.confirm_stage import ConfirmStage, recommended
 from surefoot.tune.study.trial_attributes import (
+    ended_as,
     is_failed_round,
     is_round,
     trial_constraints,
@@ -88,8 +89,7 @@ class StudyState:
 
     def only_failed(self, params: Mapping[str, Any] | None) -> bool:
         """Whether a configuration was measured, and has failed each time."""
-        ended = {one.state for one in self.trials if one.params == params and is_round(one)}
-        return ended == {TrialState.FAIL}
+        return {*ended_as(params, self.trials)} == {TrialState.FAIL}
 
     def at_measured(self, belief: StudyBelief) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Predictions of a belief where it was measured, each under its environment."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -19,6 +19,7 @@ from surefoot.integrations.optuna import (
     WORKER,
 )
 from surefoot.integrations.optuna.attributes import FAILURE
+from surefoot.integrations.optuna.endings import is_ignored_failure
 from surefoot.tune.plain_text import storable
 
 OWNER = "surefoot:process"
@@ -66,6 +67,15 @@ def is_round(trial: FrozenTrial) -> bool:
 def is_failed_round(trial: FrozenTrial) -> bool:
     """Whether a trial is a round without a measurement."""
     return is_round(trial) and trial.state == TrialState.FAIL
+
+
+def ended_as(params: Mapping[str, Any] | None, trials: Sequence[FrozenTrial]) -> list[TrialState]:
+    """How the runs of a configuration have ended, but for those that say nothing about it."""
+    return [
+        one.state
+        for one in trials
+        if one.params == params and is_round(one) and not is_ignored_failure(one)
+    ]
 
 
 def is_interrupted(trial: FrozenTrial) -> bool:
