@@ -134,8 +134,9 @@ def test_defaults_that_fail_are_neither_predicted_nor_compared(write_study):
     ("numbers", "text"),
     [
         ((10.0, -3.0, -4.0, -2.0), "-30 % (-40 to -20 %)"),
-        ((-10.0, 3.0, 2.0, 4.0), "+30 % (+20 to +40 %)"),
+        ((-10.0, 3.0, 2.0, 4.0), "a difference of +3 (+2 to +4)"),
         ((0.0, 3.0, 2.0, 4.0), "a difference of +3 (+2 to +4)"),
+        ((0.0, 0.0, -2.0, 4.0), "a difference of +0 (-2 to +4)"),
         ((0.001, 3.0, 2.0, 4.0), "a difference of +3 (+2 to +4)"),
     ],
 )

@@ -73,12 +73,12 @@ class AgainstDefaults:
 
     def __str__(self) -> str:
         ends = (self.lower, self.upper)
-        share = abs(self.change / self.value) if self.value else math.inf
         certain = self.lower * self.upper > 0.0
-        shown = share if certain else max(map(abs, ends)) / (abs(self.value) or 1.0)
-        if share > 10.0 or shown <= 0.005:  # which would be 0 %
+        shown = abs(self.change) if certain else max(map(abs, ends))
+        # A value below 0 has no per cent, and little would be 0 %.
+        if abs(self.change) >= 10.0 * self.value or shown <= 0.005 * self.value:
             return f"a difference of {self.change:+.4g} ({ends[0]:+.4g} to {ends[1]:+.4g})"
-        change, *shares = (100.0 * one / abs(self.value) for one in (self.change, *sorted(ends)))
+        change, *shares = (100.0 * one / self.value for one in (self.change, *sorted(ends)))
         return f"{change:+z.0f} % ({shares[0]:+z.0f} to {shares[1]:+z.0f} %)"
 
 
