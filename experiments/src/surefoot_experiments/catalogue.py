@@ -27,7 +27,6 @@ from surefoot_experiments.benchmarks import (
     repeats,
     risk_ask_time,
     risk_coverage,
-    robust_vs_peers,
     round_cost,
     safe_search,
     sketch_cost,
@@ -65,7 +64,6 @@ _PAPERS = (
     lower_bound,
 )
 _BENCHMARKS = (
-    robust_vs_peers,
     ask_time,
     botorch_models,
     calibration,

@@ -11,19 +11,74 @@ import warnings
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from surefoot_experiments.benchmarks.fresh_process import in_fresh_process, peak_memory
-from surefoot_experiments.benchmarks.peers import METHODS, Method, Optuna, Surefoot
 from surefoot_experiments.harness.tables import TableOutput, benchmark, ran_on
 from surefoot_experiments.harness.trial import Case, Rows, Scale, Tables, Trial
 from surefoot_experiments.problems import Problem, ackley
 
-COMPARED = ("surefoot", "optuna-gp")
 SIZES = (0.03, 0.15, 0.5, 1.0)  # of the history, as shares of the rounds
 DIMENSION = 5
 WARM_UP = 30
 ROUNDS = 5
 PACKAGES = ("surefoot", "torch", "gpytorch", "optuna")
+
+
+class Optuna:
+    """An Optuna study with its Gaussian process."""
+
+    def __init__(self, problem: Problem) -> None:
+        import optuna
+
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        torch.manual_seed(0)
+        self._space = {
+            f"x{i}": optuna.distributions.FloatDistribution(float(low), float(high))
+            for i, (low, high) in enumerate(zip(problem.lower, problem.upper, strict=True))
+        }
+        sampler = optuna.samplers.GPSampler(seed=0, deterministic_objective=False)
+        self._study = optuna.create_study(direction="maximize", sampler=sampler)
+
+    def ask(self) -> Tensor:
+        self._trial = self._study.ask(self._space)
+        point = [self._trial.params[name] for name in self._space]
+        return torch.tensor(point, dtype=torch.float64)
+
+    def tell(self, point: Tensor, y: float) -> None:
+        self._study.tell(self._trial, y)
+
+    def add(self, points: Tensor, values: Tensor) -> None:
+        """Take in measurements of points (n, d) that were not asked for."""
+        import optuna
+
+        for point, y in zip(points.tolist(), values.tolist(), strict=True):
+            params = dict(zip(self._space, point, strict=True))
+            trial = optuna.trial.create_trial(params=params, distributions=self._space, value=y)
+            self._study.add_trial(trial)
+
+
+class Surefoot:
+    """surefoot's default."""
+
+    def __init__(self, problem: Problem) -> None:
+        import surefoot as sf
+
+        self._optimizer = sf.algorithms.robust_ucb(sf.Box(problem.lower, problem.upper), seed=0)
+
+    def ask(self) -> Tensor:
+        self._query = self._optimizer.ask()
+        return torch.as_tensor(self._query.point)
+
+    def tell(self, point: Tensor, y: float) -> None:
+        self._optimizer.tell(self._query, y)
+
+    def add(self, points: Tensor, values: Tensor) -> None:
+        """Take in measurements of points (n, d) that were not asked for."""
+        self._optimizer.tell_all(points, values)
+
+
+METHODS: dict[str, type[Surefoot | Optuna]] = {"surefoot": Surefoot, "optuna-gp": Optuna}
 
 
 def run(trial: Trial) -> Rows:
@@ -41,15 +96,6 @@ def history(problem: Problem, count: int) -> tuple[torch.Tensor, torch.Tensor]:
     return points, problem.measure(points, generator)
 
 
-def tell_all(optimizer: Method, points: torch.Tensor, values: torch.Tensor) -> None:
-    """Tell an optimizer measurements of points that it did not ask for."""
-    if isinstance(optimizer, Optuna | Surefoot):
-        optimizer.add(points, values)
-        return
-    for point, y in zip(points, values, strict=True):
-        optimizer.tell(point, float(y))
-
-
 def time_one(method: str, size: int) -> dict[str, float]:
     """Seconds of ask and tell after `size` measurements, and the growth of memory in MiB.
 
@@ -57,14 +103,14 @@ def time_one(method: str, size: int) -> dict[str, float]:
     """
     warnings.simplefilter("ignore")
     problem = ackley(dimension=DIMENSION)
-    small = METHODS[method](problem, 0)
-    tell_all(small, *history(problem, WARM_UP))
+    small = METHODS[method](problem)
+    small.add(*history(problem, WARM_UP))
     small.ask()
     before = peak_memory()
 
-    optimizer = METHODS[method](problem, 0)
+    optimizer = METHODS[method](problem)
     started = time.perf_counter()
-    tell_all(optimizer, *history(problem, size))
+    optimizer.add(*history(problem, size))
     loading = time.perf_counter() - started
     generator = np.random.default_rng(1)
     asks, tells = [], []
@@ -119,7 +165,7 @@ EXPERIMENTS = [
         run=run,
         output=TableOutput(report),
         cases=[
-            Case(f"{method} {share:.0%}", rounds=share) for share in SIZES for method in COMPARED
+            Case(f"{method} {share:.0%}", rounds=share) for share in SIZES for method in METHODS
         ],
         timed=True,
     )
