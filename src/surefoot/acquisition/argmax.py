@@ -59,7 +59,7 @@ class ArmBound:
 
     def best(self, among: Sequence[Location] | None) -> Location:
         """The arm of largest bound, of those allowed."""
-        if self.band.shape is SYMMETRIC:
+        if self.band.shape == SYMMETRIC:
             allowed = None if among is None else torch.tensor([location.arm for location in among])
             arm = self.band.posterior.best_arm(self.band.width, allowed)  # type: ignore[attr-defined]
         elif among is None:

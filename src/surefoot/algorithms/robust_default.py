@@ -231,7 +231,7 @@ def _guess_of(problem: Problem) -> Guess:
             "name, or `box.given({0: 0.3})`."
         )
     # Where rules or conditions join parameters, the rest of it may not go with the guess.
-    joined = part.region.rules or part.active is not ALL_ACTIVE
+    joined = part.region.rules or part.active != ALL_ACTIVE
     return Guess(part.fixed if joined else earlier | {**part.fixed})
 
 

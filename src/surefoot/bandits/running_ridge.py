@@ -87,33 +87,37 @@ class Anticipating:
     def __init__(self, rewarded: RunningRidge) -> None:
         self.rewarded = rewarded
         self._every = rewarded
-        self._latest: Floats = np.zeros(rewarded.dimension)
-        self._open = 0
+        self._open: dict[bytes, int] = {}  # how often each row is to come with its reward
 
     @property
     def every(self) -> RunningRidge:
         """Geometry of all rows."""
-        if self._open and self._every is self.rewarded:  # the latest row is the only open one
+        if self._open and self._every is self.rewarded:
             self._every = self.rewarded.copy()
-            self._every.add(self._latest)
+            for row, times in self._open.items():
+                self._every.add(np.frombuffer(row), times)
         return self._every
 
     def expect(self, row: Floats) -> None:
         """Take in a row (m,) whose reward is to come."""
         if self._open:
             self.every.add(row)
-        self._latest, self._open = row, self._open + 1
+        self._open[row.tobytes()] = self._open.get(row.tobytes(), 0) + 1
 
     def fulfil(self, row: Floats) -> None:
-        """Note that the reward of an expected row came."""
-        self.rewarded.add(row)
-        self._close()
+        """Take in the reward of a row, which another copy may have expected."""
+        if self._close(row):
+            self.rewarded.add(row)
+        else:
+            self.learn(row)
 
     def withdraw(self, row: Floats) -> None:
-        """Note that the reward of an expected row will not come."""
-        if self._every is not self.rewarded:
-            self._every.add(row, -1.0)
-        self._close()
+        """Note that the reward of a row will not come, which another copy may have expected."""
+        if self._close(row) and self._every is not self.rewarded:
+            if 1.0 - float(row @ self._every.solve(row)) > 1.0 / LARGEST_STEP:
+                self._every.add(row, -1.0)
+            else:  # beside it V has lost the digits of all others
+                self._every = self.rewarded
 
     def learn(self, row: Floats) -> None:
         """Take in a row with its reward, which was not expected."""
@@ -121,7 +125,11 @@ class Anticipating:
             self._every.add(row)
         self.rewarded.add(row)
 
-    def _close(self) -> None:
-        self._open = max(self._open - 1, 0)
+    def _close(self, row: Floats) -> bool:
+        """Note that a row is not to come any more; whether it was."""
+        times = self._open.pop(row.tobytes(), 0)
+        if times > 1:
+            self._open[row.tobytes()] = times - 1
         if not self._open:
             self._every = self.rewarded
+        return times > 0

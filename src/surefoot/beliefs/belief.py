@@ -172,6 +172,9 @@ class Belief:
     def draws(self, designs: Designs, number: int, seed: int = 0) -> Tensor:
         """Functions drawn from the posterior, integrated over the hyperparameters.
 
+        With few rewards they vary less than the intervals of `predict` allow for, whose quantiles
+        are Student's, since samples of hyperparameters have light tails.
+
         Args:
             designs: Designs (n, dx); on a `Joint` space inputs (n, dx + dz) of the model.
             number: Number of functions.

@@ -342,7 +342,7 @@ class History:
     def _known_deviation(self, point: Tensor) -> float:
         """Standard deviation of the known part of the noise at a point (d,)."""
         known = self.model.hyperparameters.known_noise
-        if known is NO_KNOWN_NOISE:
+        if known == NO_KNOWN_NOISE:
             return 0.0
         variance = float(known.variances(point.unsqueeze(0)))
         return checks.non_negative("the known variance of the noise", variance) ** 0.5

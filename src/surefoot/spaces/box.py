@@ -428,7 +428,7 @@ class Box:
         """The locations of points (n, d) or configurations (n,); `InvalidInput` for a wrong one."""
         named = isinstance(arms, Sequence) and any(isinstance(one, Mapping) for one in arms)
         rows = arms if named else checks.matrix("arms", arms, self.lower.device)
-        if isinstance(rows, Tensor) and self.names is UNNAMED and _are_inside(self, rows):
+        if isinstance(rows, Tensor) and self.names == UNNAMED and _are_inside(self, rows):
             return Listed(_unrounded(self, rows) + 0.0)  # as `location` does
         located = []
         for number, row in enumerate(rows):

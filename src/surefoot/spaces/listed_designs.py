@@ -25,7 +25,7 @@ def rows_of(space: Arms | Box | Joint, points: Any) -> Any:
     """The rows of a data frame, by column for named parameters; other points as they are."""
     if not (hasattr(points, "to_numpy") and hasattr(points, "columns")):
         return points
-    named = getattr(space.design, "names", UNNAMED) is not UNNAMED
+    named = getattr(space.design, "names", UNNAMED) != UNNAMED
     return points.to_dict("records") if named else points.to_numpy()
 
 
