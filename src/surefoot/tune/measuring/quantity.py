@@ -19,6 +19,7 @@ from functools import cache
 from typing import ClassVar
 
 from surefoot.tune.measuring.unit_scales import (
+    COUNTS,
     KNOWN,
     PREFIXES,
     factor,
@@ -51,7 +52,7 @@ _EXACT = "|".join(map(re.escape, KNOWN))
 _ANY_CASE = "|".join(re.escape(unit) for unit in KNOWN if _IN_ANY_CASE.match(unit))
 _AFTER = (
     rf"(?:(?:(?i:{_ANY_CASE})|{_EXACT}|min(?=[^\S\n]*+[])\"'.;]*+[^\S\n]*+$))(?:/[^\W\d_]++)*+"
-    r"|(?:[^\W\d_]++|#)?+/(?:s(?:ec)?|min|h))(?![\w^])"
+    r"|(?:[^\W\d_]++|#)?+/(?:s(?:ec)?|min|h)|1/[^\W\d_]++)(?![\w^])"
 )
 # A word that names what follows, and is no unit of the number before it: `0.5 h: 3`.
 _NAMES = r"[^\S\n]*+(?:=(?!>)|:[^\S\n]*+(?:[^\w\s]|[0-9]|(?i:inf|nan|none|null)))"
@@ -309,11 +310,13 @@ def into_declared(unit: str, declared: str) -> tuple[float | None, str]:
     """
     if unit in ("", declared, f"{declared}{UNSURE}"):
         return 1.0, declared
-    if is_known(declared):
-        return factor(uncounted(unit), declared), declared
+    converted = factor(uncounted(unit), declared)
+    if converted is not None or is_known(declared):
+        return converted, declared
     dimension, size = scale(unit)
     if dimension:
-        return 1.0, unit
+        is_name = dimension in COUNTS or not is_known(unit)
+        return (1.0, unit) if is_name else (None, declared)
     # Thousands of them; but `300 K` of kelvin are none.
     is_abbreviation = unit.isupper() and declared[:1].casefold() == unit.casefold()
     return None if is_abbreviation else size, declared

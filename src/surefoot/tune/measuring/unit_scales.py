@@ -65,6 +65,7 @@ def _scales() -> dict[str, tuple[str, float]]:
         **{name: ("", factor) for name, factor in prefixes.items()},
         **{name: ("", _DECIMAL[prefix]) for name, prefix in _NUMBERS.items()},
         **dict.fromkeys(("%", "percent"), ("%", 1.0)),
+        "1": ("", 1.0),  # of `1/s`
     }
 
 
@@ -72,10 +73,12 @@ _SCALES = _scales()
 _BY_CASE: dict[str, set[str]] = {}
 for _name in _SCALES:
     _BY_CASE.setdefault(_name.casefold(), set()).add(_name)
+# Dimensions that may have another name, such as `requests/s`: no size says that they are another.
+COUNTS = {"op", *(f"{name}PS" for name in _PER_SECOND)}
 # Periods that are no unit here: what is per one of them is a rate.
 _PERIODS = frozenset(["week", "wk", "month", "mo", "year", "yr", "quarter"])
 # Units that may stand apart from their number, the longest first; `min` may be another's name.
-KNOWN = sorted(_SCALES.keys() - {"", "min"}, key=lambda unit: (-len(unit), unit))
+KNOWN = sorted(_SCALES.keys() - {"", "min", "1"}, key=lambda unit: (-len(unit), unit))
 PREFIXES = sorted((_DECIMAL | _BINARY).keys() - {""}, key=len, reverse=True)
 
 
@@ -135,13 +138,20 @@ def factor(unit: str, other: str) -> float | None:
     """Factor of a number in one unit to another; None if they are not comparable.
 
     Example:
-        >>> factor("s", "ms"), factor("us", "MB")
-        (1000.0, None)
+        >>> factor("s", "ms"), factor("us", "MB"), factor("kreq/s", "req/s")
+        (1000.0, None, 1000.0)
     """
     (dimension, size), (wanted, per) = scale(unit), scale(other)
-    if dimension != wanted:
-        return None
-    return size / per if size >= per else 1.0 / (per / size)
+    for prefix in ("", *PREFIXES):
+        more = scale(prefix)[1]
+        if dimension == prefix + wanted:
+            size *= more
+        elif wanted == prefix + dimension:
+            per *= more
+        else:
+            continue
+        return size / per if size >= per else 1.0 / (per / size)
+    return None
 
 
 def scaled(number: float, size: float) -> float:
