@@ -15,7 +15,7 @@ from surefoot.tune.study.findings import AgainstDefaults
     [
         ((12.5, 12.0, 13.0), "12.5 (12 to 13)"),
         ((1e9 + 36.25, 1e9 + 36.0, 1e9 + 37.0), "1000000036.25 (1000000036 to 1000000037)"),
-        ((0.0, 0.0, 0.0), "0 (0 to 0)"),
+        ((0.0, 0.0, 0.0), "0"),
         ((7.0, -math.inf, math.inf), "7 (-inf to inf)"),
     ],
 )

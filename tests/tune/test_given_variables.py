@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from optuna.trial import create_trial
 from typer.testing import CliRunner
@@ -121,6 +122,23 @@ def test_without_a_name_it_is_recommended_under_the_values_of_the_latest_trial(w
     assert state.recommendation.params["load"] == 60.0
     setting = named_setting(study.study_file, "recommended", {"load": 180.0})
     assert setting.params["load"] == 180.0
+
+
+@pytest.mark.long
+def test_that_the_defaults_are_best_is_said_of_the_values_that_it_holds_under(write):
+    path, random = write(), np.random.default_rng(1)
+    opened = open_ask_tell(path).opened
+    rows = [*random.uniform([0.0, 20.0], [1.0, 200.0], (28, 2)).tolist(), [0.5, 40.0], [0.5, 100.0]]
+    for cache, load in rows:
+        value = 10.0 * (cache - load / 200.0) ** 2 + 0.001 * random.standard_normal()
+        distributions = opened.study_file.distributions
+        params = {"cache": cache, "load": load}
+        trial = create_trial(params=params, distributions=distributions, value=value)
+        opened.study.add_trial(trial)
+    report = collect(open_study(path).state())
+    sentence = "Under load=100: keep the defaults: no configuration is known to be better."
+    assert report.decision.advice == sentence
+    assert f"**{sentence}**" in summary(report)
 
 
 @pytest.mark.long

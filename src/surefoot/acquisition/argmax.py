@@ -12,7 +12,7 @@ from torch import Tensor
 from surefoot.acquisition.ascent import ascend
 from surefoot.acquisition.refinement import polished, refined
 from surefoot.beliefs import Candidates
-from surefoot.beliefs.band import SYMMETRIC, Band, BandEnds
+from surefoot.beliefs.band import Band, BandEnds, Symmetric
 from surefoot.beliefs.probability import Score
 from surefoot.regression.arm_posterior import ArmPosterior
 from surefoot.spaces import Arms, Box
@@ -59,7 +59,7 @@ class ArmBound:
 
     def best(self, among: Sequence[Location] | None) -> Location:
         """The arm of largest bound, of those allowed."""
-        if self.band.shape == SYMMETRIC:
+        if isinstance(self.band.shape, Symmetric):
             allowed = None if among is None else torch.tensor([location.arm for location in among])
             arm = self.band.posterior.best_arm(self.band.width, allowed)  # type: ignore[attr-defined]
         elif among is None:

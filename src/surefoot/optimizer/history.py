@@ -17,7 +17,7 @@ from surefoot.estimators import LeastSquares
 from surefoot.hyperparameters import Fitted
 from surefoot.models.model import Model, Regressor
 from surefoot.optimizer.serialization import OUTSIDE, Decoder, is_whole
-from surefoot.regression.noise import NO_KNOWN_NOISE
+from surefoot.regression.noise import NoKnownNoise
 from surefoot.regression.observations import Observations, Pull, key_of
 from surefoot.regression.posterior import Posterior
 from surefoot.spaces.locations import Location
@@ -125,11 +125,16 @@ class History:
 
     def append(self, observations: Observations, location: Location, measured: Measurement) -> None:
         """Append the reward of a measurement, with the known part of its noise."""
+        known, error = self.model.hyperparameters.known_noise, measured.sem
+        if not isinstance(known, NoKnownNoise):
+            variance = float(known.variances(location.point.unsqueeze(0)))
+            variance = checks.non_negative("the known variance of the noise", variance)
+            error = math.hypot(error, variance**0.5)
         observations.append(
             location.point,
             measured.values[OBJECTIVE],
             location.arm,
-            math.hypot(measured.sem, self._known_deviation(location.point)),
+            error,
             measured.worker,  # type: ignore[arg-type]
             measured.time,
         )
@@ -338,14 +343,6 @@ class History:
         if self.fitted.kernel is fitted.kernel:
             return replace(self.regressor, fitted=fitted)
         return self.model.regressor(fitted, self.observations, generator)
-
-    def _known_deviation(self, point: Tensor) -> float:
-        """Standard deviation of the known part of the noise at a point (d,)."""
-        known = self.model.hyperparameters.known_noise
-        if known == NO_KNOWN_NOISE:
-            return 0.0
-        variance = float(known.variances(point.unsqueeze(0)))
-        return checks.non_negative("the known variance of the noise", variance) ** 0.5
 
     @property
     def _is_batched(self) -> bool:

@@ -126,11 +126,11 @@ def estimate_texts(value: float, lower: float, upper: float) -> tuple[str, str, 
 
 
 def estimate_text(value: float, lower: float, upper: float) -> str:
-    """An estimate and its interval.
+    """An estimate and its interval, which one of zeros alone has none of.
 
     Example:
-        >>> estimate_text(12.5, 12.0, 13.25)
-        '12.5 (12 to 13.25)'
+        >>> estimate_text(12.5, 12.0, 13.25), estimate_text(0.0, 0.0, 0.0)
+        ('12.5 (12 to 13.25)', '0')
     """
     middle, low, high = estimate_texts(value, lower, upper)
-    return f"{middle} ({low} to {high})"
+    return f"{middle} ({low} to {high})" if lower < upper else middle

@@ -22,7 +22,7 @@ from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.measuring.quantity import VALUE
 from surefoot.tune.plain_text import escaped
 from surefoot.tune.report.contents import Decision, DecisionRow, Estimate, Interval, Trial
-from surefoot.tune.report.formatting import interval_text
+from surefoot.tune.report.formatting import interval_text, setting
 from surefoot.tune.study.findings import Findings
 from surefoot.tune.study.state import StudyState
 from surefoot.types import Constraint, InvalidInput
@@ -74,7 +74,11 @@ def decision(findings: Findings, first: dict[str, Any]) -> Decision:
         again = () if math.isnan(found.contrary) else (describe(name, found, unit),)
         rows.append(replace(row, contradictions=(*row.contradictions, *again)))
     title = "" if alone else "first measured" if own is None else "defaults"
-    return Decision(title, tuple(rows), _advice(state, result, own, same))
+    advice = _advice(state, result, own, same)
+    if advice and state.given:  # which says nothing of other conditions
+        under = ", ".join(escaped(f"{n}={setting(value)}") for n, value in state.given.items())
+        advice = f"Under {under}: {advice[0].lower()}{advice[1:]}"
+    return Decision(title, tuple(rows), advice)
 
 
 def violated(limits: Mapping[str, Constraint], values: Mapping[str, float]) -> tuple[str, ...]:

@@ -133,9 +133,10 @@ class Findings:
     def interval(self) -> tuple[float, float] | None:
         """Ends of the recommended value's interval, None before there are two measurements.
 
-        From one measurement the size of the noise cannot be estimated.
+        The size of the noise cannot be estimated from one, nor from zeros alone.
         """
-        if (best := self.recommended) is None or self.trials - self.failed < 2:
+        best = self.recommended
+        if best is None or self.trials - self.failed < 2 or best.lower == best.upper:
             return None
         return best.lower, best.upper
 
@@ -311,7 +312,8 @@ class Findings:
         """The predicted value with its interval, or the objectives."""
         if self.front is not None:
             return self.front.value
-        value, interval = f"{best.value:.5g}", "(a single measurement has no interval)"
+        few = "a single measurement has" if self.trials - self.failed < 2 else "zeros alone have"
+        value, interval = f"{best.value:.5g}", f"({few} no interval)"
         if self.interval is not None:
             value, low, high = estimate_texts(best.value, *self.interval)
             interval = f"(95 % credible interval {low} to {high})"
