@@ -19,6 +19,7 @@ from support.study_doubles import measurement
 from surefoot.integrations.optuna import CONSTRAINTS, STANDARD_ERROR, STANDARD_ERRORS
 from surefoot.tune import StudyFile, StudyFileError, open_study
 from surefoot.tune.ask_tell.ask_tell import open_ask_tell, status_of
+from surefoot.tune.ask_tell.verbs import Verbs
 from surefoot.tune.check import check
 from surefoot.tune.comparison.comparison import of_further
 from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement
@@ -315,6 +316,18 @@ def test_a_unit_of_a_preference_is_that_of_its_objective(write, text, recorded, 
     with pytest.raises(InvalidInput, match=re.escape(expected)) as refused:
         preferences(study_file, [text])
     assert repr(text) in str(refused.value)
+
+
+@pytest.mark.daily(1)
+def test_a_program_chooses_from_the_front(measured: OpenedStudy) -> None:
+    path = measured.study_file.path
+    verbs = Verbs(open_ask_tell(path))
+    answer = verbs.answer({"verb": "recommend", "prefer": ["cost<=1.3"]})
+    shown = surefoot("recommend", path, "--prefer", "cost<=1.3", "--json")
+    assert answer == json.loads(shown)
+    for wrong in ("cost<=1.3", [1.3], {"cost": 1.3}, ["x<=1"]):
+        with pytest.raises(InvalidInput, match="prefer: got "):
+            verbs.answer({"verb": "recommend", "prefer": wrong})
 
 
 @pytest.mark.long

@@ -201,19 +201,25 @@ class AskTell:
             for value in values
         ]
 
-    def recommend(self, given: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    def recommend(
+        self, given: Mapping[str, Any] | None = None, prefer: Sequence[str] = ()
+    ) -> dict[str, Any]:
         """The recommended configuration as JSON values, as `surefoot recommend --json` prints it.
 
         Args:
             given: Value of each given variable of the study, by name.
+            prefer: Limits of some of several objectives, such as "latency<=20".
 
         Raises:
+            InvalidInput: If a limit is none of an objective.
             NotReady: If the study has no measurement yet.
             StorageFailed: If the storage cannot be read.
         """
         from surefoot.tune.study.findings import summarise
+        from surefoot.tune.study.front_text import preferences
 
-        return summarise(self.opened, given_values(self.study_file, given or {})).as_dict()
+        limits = preferences(self.opened.state().study_file, prefer) if prefer else {}
+        return summarise(self.opened, given_values(self.study_file, given or {}), limits).as_dict()
 
     def status(self) -> Status:
         """The rounds, and the configurations that wait for their outcome.

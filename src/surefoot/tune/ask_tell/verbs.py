@@ -78,13 +78,18 @@ class Verbs:
         _check_given(given)
         return {"predictions": [one.as_dict for one in self.study.predict(configurations, given)]}
 
-    def recommend(self, given: dict[str, Any] | None = None) -> dict[str, Any]:
+    def recommend(
+        self, given: dict[str, Any] | None = None, prefer: list[str] | None = None
+    ) -> dict[str, Any]:
         """The recommended configuration, with its predicted value, interval and warnings.
 
-        `given` has the value of each given variable of the study, by name.
+        `given` has the value of each given variable of the study, by name; `prefer` limits of some
+        of several objectives, such as "latency<=20".
         """
         _check_given(given)
-        return self.study.recommend(given)
+        if not isinstance(prefer, list | None) or not all(isinstance(n, str) for n in prefer or ()):
+            raise InvalidInput(f"prefer: got {shown(prefer)}, expected a list such as ['a<=20']")
+        return self.study.recommend(given, prefer or ())
 
     def status(self) -> dict[str, Any]:
         """The progress of the study and the configurations that wait to be told."""
