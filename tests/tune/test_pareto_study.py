@@ -318,6 +318,17 @@ def test_a_unit_of_a_preference_is_that_of_its_objective(write, text, recorded, 
     assert repr(text) in str(refused.value)
 
 
+@pytest.mark.parametrize("ending", [",,", ",fail,", ",,no answer"])
+def test_a_row_of_one_objective_is_no_failure_of_its_configuration(write, tmp_path, ending) -> None:
+    path, table = write(), tmp_path / "rows.csv"
+    table.write_text(f"x,value,speed,state,failure\n0.5,1,2,,\n0.25,,3{ending}\n")
+    if ending == ",,":
+        with pytest.raises(InvalidInput, match="line 3: got no value beside speed, expected it"):
+            import_table(path, table)
+        table.write_text(table.read_text().replace("0.25,,3", "0.25,,"))
+    assert import_table(path, table).failed == 1
+
+
 @pytest.mark.daily(1)
 def test_a_program_chooses_from_the_front(measured: OpenedStudy) -> None:
     path = measured.study_file.path

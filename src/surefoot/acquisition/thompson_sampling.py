@@ -75,10 +75,11 @@ class ThompsonSampling:
         """The score of one round, whose function is drawn here."""
         belief, posterior = candidates.belief, candidates.posterior
         prior, success = belief.outcome.prior, belief.failures.success
-        if self.by_width:
-            path = belief.band.draw(self.scale, generator, prior)
-        else:
-            path = posterior.of_rewards.path(generator, prior, self.scale)
+        path = (
+            belief.band.draw(self.scale, generator, prior)
+            if self.by_width
+            else posterior.of_rewards.path(generator, prior, self.scale)
+        )
         drawn = path if success.is_certain else _discounted(path, success, candidates.sites)
         if belief.constraints.probability.is_certain:
             return lambda x: candidates.risk_of(drawn, x)

@@ -138,9 +138,8 @@ class StudentT:
             round(float(values.mass[outlying].sum())),
             bool(outlying[-1]),
         )
-        all_at, turn = state.all_at, state.turn + 1
-        if not state.knows_most:
-            all_at, turn = state.digest.number, 0
+        latest = (state.digest.number, 0)
+        all_at, turn = (state.all_at, state.turn + 1) if state.knows_most else latest
         after = replace(
             state, weights=weights.cpu(), merges=state.digest.merges, all_at=all_at, turn=turn
         )

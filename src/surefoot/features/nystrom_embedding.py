@@ -199,10 +199,11 @@ class NystromEmbedding:
     def __call__(self, points: Tensor) -> Tensor:
         """Features (n, m) of points (n, d)."""
         formula = self._formula
-        if formula is None:
-            values = kernels.block(self.kernel, points, self.dictionary)
-        else:
-            values = formula(points)
+        values = (
+            kernels.block(self.kernel, points, self.dictionary)
+            if formula is None
+            else formula(points)
+        )
         return values @ self.inverse_root.T
 
     @cached_property

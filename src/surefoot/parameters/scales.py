@@ -84,10 +84,11 @@ class NumberScale:
         """The values at positions (n,), with the gradients of a scale without steps."""
         number = self.number
         low, high = float(number.low), float(number.high)
-        if number.log:
-            values = (math.log(low) + unit * (math.log(high) - math.log(low))).exp()
-        else:
-            values = low + unit * (high - low)
+        values = (
+            (math.log(low) + unit * (math.log(high) - math.log(low))).exp()
+            if number.log
+            else low + unit * (high - low)
+        )
         smooth = torch.where(unit <= 0.0, low, torch.where(unit >= 1.0, high, values))
         values = smooth.detach()
         if isinstance(number, Int):

@@ -324,10 +324,11 @@ class FeaturePosterior(Gaussian):
             theta = theta + width * (drawn - theta - residual.projection)
 
         def path(points: Tensor) -> Tensor:
-            if self.tabulates(points):
-                explained = self.embedding.product(theta)  # type: ignore[attr-defined]
-            else:
-                explained = self.embedding(points) @ theta
+            explained = (
+                self.embedding.product(theta)  # type: ignore[attr-defined]
+                if self.tabulates(points)
+                else self.embedding(points) @ theta
+            )
             drawn = self.center + self.scale * (explained + width * residual.function(points))
             return drawn if self.trend is no_trend else drawn + self.trend(points)
 

@@ -228,10 +228,11 @@ class Joint:
         design = own.design + 0.0  # no negative zeros: keys are bytes
         environment = environment.to(design) + 0.0
         pair = self.pair(arm, environment)
-        if pair is not None and isinstance(self.seen, Arms):
-            point = self.seen.points[pair]
-        else:
-            point = self.points(design.unsqueeze(0), environment.unsqueeze(0))[0, 0]
+        point = (
+            self.seen.points[pair]
+            if pair is not None and isinstance(self.seen, Arms)
+            else self.points(design.unsqueeze(0), environment.unsqueeze(0))[0, 0]
+        )
         return Location(point, pair, design, arm, environment, own.params)
 
     def locate(self, where: Where, environment: EnvironmentValue = None) -> Location:

@@ -415,9 +415,11 @@ class SurefootSampler(BaseSampler):
         """
         environment = self.environment
         if environment is None or environment.observed:
-            why = "the sampler has no `environment`"
-            if environment is not None:
-                why = f"it is observed: set the trial's user attribute {ENVIRONMENT!r} instead"
+            why = (
+                "the sampler has no `environment`"
+                if environment is None
+                else f"it is observed: set the trial's user attribute {ENVIRONMENT!r} instead"
+            )
             raise InvalidInput(f"there is no environment to choose for a trial, since {why}.")
         known = trial.user_attrs.get(ENVIRONMENT)
         if known is None and not isinstance(trial, Trial):
@@ -435,10 +437,11 @@ class SurefootSampler(BaseSampler):
                     tracker = self._up_to_date(study, self._space.common(trials).space, trials)
                 else:  # an enqueued trial was not sampled, so this worker may be out of date
                     tracker.read(trials)
-                if tracker is None:
-                    z = environment.draw(seed)
-                else:
-                    z = tracker.environment_for(trial.number, trial.params, environment, seed)
+                z = (
+                    environment.draw(seed)
+                    if tracker is None
+                    else tracker.environment_for(trial.number, trial.params, environment, seed)
+                )
                 known = environment.decode(z)
                 trial.set_user_attr(ENVIRONMENT, known)
         else:

@@ -151,9 +151,11 @@ class _Measured:
         left = self._every - self.values.keys() - self.pruned
         if self._every and not left and not self.is_exhausted:
             self.is_exhausted = True
-            again = ", for a narrower interval"
-            if self._is_noiseless:
-                again = " and tells nothing new. Stop the study, or extend its space"
+            again = (
+                " and tells nothing new. Stop the study, or extend its space"
+                if self._is_noiseless
+                else ", for a narrower interval"
+            )
             warn(
                 f"all {len(self._every)} configurations of the search space have been measured: "
                 f"every further trial repeats one{again}.",
@@ -437,10 +439,11 @@ class StudyTracker:
         if point is None:
             return environment.draw(seed)
         self._release(number)
-        if len(self.optimizer.history):
-            query = self.optimizer.ask(arms=point.unsqueeze(0))
-        else:
-            query = self.optimizer.expect(point, environment.draw(seed))
+        query = (
+            self.optimizer.ask(arms=point.unsqueeze(0))
+            if len(self.optimizer.history)
+            else self.optimizer.expect(point, environment.draw(seed))
+        )
         self._pending[number] = self._pending_of(query)
         return query.environment.cpu()  # type: ignore[union-attr]
 
@@ -488,10 +491,11 @@ class StudyTracker:
         """Inputs (n, d) of a query's measurement: several where its environment is observed."""
         if self.environment is None:
             return query.point.unsqueeze(0)
-        if query.environment is None:
-            z = self.environment.distribution.sample(SAMPLES, torch.Generator().manual_seed(0))
-        else:
-            z = query.environment.unsqueeze(0)
+        z = (
+            self.environment.distribution.sample(SAMPLES, torch.Generator().manual_seed(0))
+            if query.environment is None
+            else query.environment.unsqueeze(0)
+        )
         space: Joint = self.optimizer.space  # type: ignore[assignment]
         return space.points(query.point.unsqueeze(0), z)[0]
 

@@ -273,9 +273,11 @@ class TrialReader:
         except InvalidInput as error:
             if not finite_values(trial):
                 return environment.draw(trial.number)
-            how = "set it before the value is told"
-            if not environment.observed:
-                how = "measure under the one of `environment_of(trial)`, which sets it"
+            how = (
+                "set it before the value is told"
+                if environment.observed
+                else "measure under the one of `environment_of(trial)`, which sets it"
+            )
             warn(
                 f"trial {trial.number} is left out of the model, since it has a value, but its "
                 f"user attribute {ENVIRONMENT!r} does not state its environment: {how} ({error})"

@@ -315,8 +315,7 @@ def into_declared(unit: str, declared: str) -> tuple[float | None, str]:
         return converted, declared
     dimension, size = scale(unit)
     if dimension:
-        is_name = dimension in COUNTS or not is_known(unit)
-        return (1.0, unit) if is_name else (None, declared)
+        return (1.0, unit) if dimension in COUNTS or not is_known(unit) else (None, declared)
     # Thousands of them; but `300 K` of kelvin are none.
     is_abbreviation = unit.isupper() and declared[:1].casefold() == unit.casefold()
     return None if is_abbreviation else size, declared

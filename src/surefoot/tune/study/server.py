@@ -146,12 +146,12 @@ class Server(Location):
         try:
             yield
         except (NoSuchModuleError, ImportError) as error:
-            todo = f"expected {_EXPECTED}"
-            if isinstance(error, ImportError):
-                todo = (
-                    "install the driver (`pip install 'psycopg[binary]'` for postgresql://, "
-                    "mysqlclient for mysql://), or name another one, such as postgresql+psycopg2://"
-                )
+            todo = (
+                "install the driver (`pip install 'psycopg[binary]'` for postgresql://, "
+                "mysqlclient for mysql://), or name another one, such as postgresql+psycopg2://"
+                if isinstance(error, ImportError)
+                else f"expected {_EXPECTED}"
+            )
             raise self.error(f"{self.label}: {self.reason(error)}; {todo}") from None
 
     def _has_tables(self) -> bool:

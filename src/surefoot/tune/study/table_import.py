@@ -369,6 +369,12 @@ class _Row:
         of = self.table.constraints
         others = {n: self._number(n, cell, of[n]) for n, cell in cells.items() if cell}
         errors = {name: self._error(f"{ERROR}_{name}", of[name]) for name in others}
+        further = others.keys() & self.table.study_file.scheme.further
+        if further and not (measured or self.text(FAILED) or self.text(STATE)):
+            raise self.refused(
+                f"got no {VALUE} beside {' and '.join(sorted(further))}, expected it, or "
+                f"{STATE} = fail for a run that failed"
+            )
         reason = storable(_unquoted(self.text(FAILED))) or "no value in the table"
         record = {
             "seconds": self._seconds(),
