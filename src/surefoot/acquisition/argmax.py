@@ -127,10 +127,11 @@ def maximise(
     if isinstance(design, Arms):
         if design.is_elsewhere:
             raise away_from_arms("the score")
-        if candidates.posterior.tabulates(design.points):  # all of them are looked up at once
-            arm = int(_checked(score(design.points), design.points).argmax())
-        else:
-            arm = best_row(score, design.points)
+        arm = (
+            int(_checked(score(design.points), design.points).argmax())  # looked up at once
+            if candidates.posterior.tabulates(design.points)
+            else best_row(score, design.points)
+        )
         return design.location(design.points[arm], arm)
     if not design.variables:  # a part of which all variables are given
         return design.location(design.snap(design.lower.unsqueeze(0))[0])

@@ -171,10 +171,11 @@ class Contextual:
         """
         rows = self._rows(options)
         probabilities = self._floored(self._shares(rows, self._random))
-        if float(probabilities.max()) == 1.0:
-            action = int(probabilities.argmax())
-        else:
-            action = int(self._random.choice(len(rows), p=probabilities))
+        action = int(
+            probabilities.argmax()
+            if float(probabilities.max()) == 1.0
+            else self._random.choice(len(rows), p=probabilities)
+        )
         self._geometry.expect(rows[action])
         return Decision(action, float(probabilities[action]), rows[action], self._name)
 

@@ -264,10 +264,11 @@ class History:
         others = self.regressor.shifted.of(self.regressor.regression, shifted["version"])
         for other, values in zip(others, shifted["regressions"]["tuple"], strict=True):
             decoder.fill(other, values)
-        if is_whole(saved["state"]):
-            self.regressor.state = decoder.decode(saved["state"])
-        else:
-            self.regressor.state = self.regressor.replayed(self.observations)
+        self.regressor.state = (
+            decoder.decode(saved["state"])
+            if is_whole(saved["state"])
+            else self.regressor.replayed(self.observations)
+        )
         for name in ("fitted_at", "in_use", "outstanding", "inferred", "_selection", "_selected"):
             setattr(self, name, decoder.decode(fields[name]))
         for one in self.outstanding:

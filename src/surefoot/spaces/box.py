@@ -455,9 +455,8 @@ def as_space(space: Any) -> Any:
 
 def no_space(name: str, given: object, kinds: str) -> InvalidInput:
     """The error for anything but a space of some kinds, as they are listed."""
-    hint = ""
-    if isinstance(given, Mapping):
-        hint = ': for named parameters pass `parameters.Space({"x": parameters.Float(0, 1)})`'
+    hint = ': for named parameters pass `parameters.Space({"x": parameters.Float(0, 1)})`'
+    hint = hint if isinstance(given, Mapping) else ""
     return InvalidInput(f"`{name}` is {checks.shown(given)}, expected {kinds}{hint}.")
 
 
