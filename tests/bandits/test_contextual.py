@@ -296,6 +296,18 @@ def test_rewards_as_the_prior_has_them_are_not_said_to_be_in_another_unit(
             bandit.tell(decision, float(decision.feature @ theta + error))
 
 
+def test_a_copy_keeps_its_own_open_decision_when_another_one_is_told() -> None:
+    bandit = sf.bandits.contextual(2)
+    bandit.tell(bandit.decide([[3.0, 0.0]]), 1.0)
+    other = copy.deepcopy(bandit)
+    decided, _ = bandit.decide([[3.0, 0.0]]), other.decide([[0.0, 3.0]])
+    other.tell(decided, 1.0)
+    assert other.rewards == 2
+    assert float(other._geometry.every.deviation(np.eye(2))[1]) == pytest.approx(0.1**0.5)
+    assert other.decide([[0.0, 1.0], [1.0, 0.0]]).action == 1  # the other one has a mean above 0
+    assert other.decide([[0.0, 3.0], [0.05, 0.0]]).action == 0
+
+
 @pytest.mark.parametrize(
     "estimator", [sf.LeastSquares(), sf.Huber(), sf.Truncation(MOMENT), ATA], ids=repr
 )

@@ -206,6 +206,14 @@ def test_a_copy_goes_on_by_itself(features: str, storage: Any) -> None:
     assert played(run, 4, 6) == played(plain, 4, 6)
 
 
+def test_a_copy_right_after_a_reward_asks_as_the_run_itself() -> None:
+    run = optimizer(sf.spaces.Sharded(2), features=FEATURES["exact"]())
+    run.tell(run.ask(), 1.0)
+    for other in (copy.deepcopy(run), pickle.loads(pickle.dumps(run))):
+        assert other.ask().arm == copy.deepcopy(run).ask().arm
+    assert other.ask().arm == (run.ask(), run.ask())[1].arm
+
+
 @pytest.mark.long
 def test_former_beliefs_remain_what_they_were() -> None:
     features = sf.Nystrom(sf.LeverageSampling(2.0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Callable
 from functools import cache
@@ -135,3 +136,12 @@ def test_with_an_environment_designs_are_configurations_and_inputs_are_not() -> 
     for refused in (lambda: belief.draws([ONE], 2), lambda: belief.conditioned([ONE], [0.0])):
         with pytest.raises(InvalidInput, match=r"inputs .* of the model"):
             refused()
+
+
+def test_rows_of_a_copied_box_are_points() -> None:
+    pandas = pytest.importorskip("pandas")
+    rows = pandas.DataFrame([[0.1, 0.2], [0.3, 0.4]])
+    run = sf.algorithms.robust_ucb(sf.Box([0.0, 0.0], [1.0, 1.0]), seed=0)
+    run.tell_all(rows.to_numpy(), [1.0, 2.0])
+    found = copy.deepcopy(run).belief().predict(rows)
+    assert torch.equal(found[0], run.belief().predict(rows.to_numpy())[0])

@@ -114,9 +114,9 @@ class Anticipating:
     def withdraw(self, row: Floats) -> None:
         """Note that the reward of a row will not come, which another copy may have expected."""
         if self._close(row) and self._every is not self.rewarded:
-            if 1.0 - float(row @ self._every.solve(row)) > 1.0 / LARGEST_STEP:
+            if float(row @ row) <= LARGEST_STEP * self.rewarded.ridge:
                 self._every.add(row, -1.0)
-            else:  # beside it V has lost the digits of all others
+            else:  # beside it V has lost digits of all others
                 self._every = self.rewarded
 
     def learn(self, row: Floats) -> None:
