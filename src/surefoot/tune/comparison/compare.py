@@ -373,7 +373,9 @@ def measure_pairs(
             params = {**settings[label], **environment}
             result = objective.measure(params, stop, comparing.most_samples(record, number))
             if isinstance(result, Measurement):
-                known = record.units or study_file.recorded
+                # The first run may have another name of a declared unit, as that of the study.
+                names = study_file.recorded.keys() - declared.keys()
+                known = record.units or {name: study_file.recorded[name] for name in names}
                 result = in_study_units(result, declared, known, study_file.scheme.further)
             if isinstance(result, Failure) and result.unclear and not record.pairs:
                 raise ComparisonFailed(f"{printable(result.reason)}; nothing was recorded")

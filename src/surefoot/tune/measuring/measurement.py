@@ -370,9 +370,7 @@ def in_study_units(
         converted = name in (VALUE, *objectives) or name in declared
         if size is None or (size != 1.0 and not converted):
             return _refused(result, name, printed, wanted)
-        # The first unit, or this one, may be another name of the declared one.
-        has_names = declared.get(name) in (first, wanted)
-        if first and (into_declared(first, wanted)[0] if has_names else factor(first, wanted)) != 1:
+        if first and factor(first, wanted) != 1.0:
             return _refused(result, name, wanted, first)
         sizes[name] = size, wanted
     found = result.scaled(sizes)

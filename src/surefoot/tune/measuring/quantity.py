@@ -311,11 +311,12 @@ def into_declared(unit: str, declared: str) -> tuple[float | None, str]:
     if unit in ("", declared, f"{declared}{UNSURE}"):
         return 1.0, declared
     converted = factor(uncounted(unit), declared)
-    if converted is not None or is_known(declared):
+    if converted is not None or (is_known(declared) and scale(declared) != ("/second", 1.0)):
         return converted, declared
     dimension, size = scale(unit)
-    if dimension:
-        return (1.0, unit) if dimension in COUNTS or not is_known(unit) else (None, declared)
+    if dimension:  # of what has another size, it is no other name
+        is_name = size == 1.0 and (dimension in COUNTS or not is_known(unit))
+        return (1.0, unit) if is_name else (None, declared)
     # Thousands of them; but `300 K` of kelvin are none.
     is_abbreviation = unit.isupper() and declared[:1].casefold() == unit.casefold()
     return None if is_abbreviation else size, declared

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 # The Greek letter; the micro sign is normalised to it.
 _SMALL = {"m": 1e-3, "μ": 1e-6, "u": 1e-6, "n": 1e-9}
 _DECIMAL = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
@@ -73,8 +75,8 @@ _SCALES = _scales()
 _BY_CASE: dict[str, set[str]] = {}
 for _name in _SCALES:
     _BY_CASE.setdefault(_name.casefold(), set()).add(_name)
-# Dimensions that may have another name, such as `requests/s`: no size says that they are another.
-COUNTS = {"op", *(f"{name}PS" for name in _PER_SECOND)}
+# Dimensions that may have another name, such as `requests/s`.
+COUNTS = {"op", "op/second", "/second", *(f"{name}PS" for name in _PER_SECOND)}
 # Periods that are no unit here: what is per one of them is a rate.
 _PERIODS = frozenset(["week", "wk", "month", "mo", "year", "yr", "quarter"])
 # Units that may stand apart from their number, the longest first; `min` may be another's name.
@@ -142,15 +144,10 @@ def factor(unit: str, other: str) -> float | None:
         (1000.0, None, 1000.0)
     """
     (dimension, size), (wanted, per) = scale(unit), scale(other)
-    for prefix in ("", *PREFIXES):
-        more = scale(prefix)[1]
-        if dimension == prefix + wanted:
-            size *= more
-        elif wanted == prefix + dimension:
-            per *= more
-        else:
-            continue
-        return size / per if size >= per else 1.0 / (per / size)
+    for one, another in itertools.product(("", *PREFIXES), repeat=2):
+        if dimension.startswith(one) and wanted == another + dimension.removeprefix(one):
+            size, per = size * scale(one)[1], per * scale(another)[1]
+            return size / per if size >= per else 1.0 / (per / size)
     return None
 
 
