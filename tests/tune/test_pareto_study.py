@@ -318,6 +318,21 @@ def test_a_unit_of_a_preference_is_that_of_its_objective(write, text, recorded, 
     assert repr(text) in str(refused.value)
 
 
+@pytest.mark.daily(1)
+def test_an_objective_that_is_always_0_keeps_a_limit_of_0_and_has_no_interval(write, tmp_path):
+    path, table = write(), tmp_path / "rows.csv"
+    rows = [f"{i / 8},0,{i * (8 - i)}" for i in range(9)]
+    table.write_text("\n".join(["x,value,speed", *rows]))
+    import_table(path, table)
+    chosen = surefoot("recommend", path, "--prefer", "cost<=0", "--json")
+    found = json.loads(chosen)
+    assert not any("probability" in one for one in found["warnings"])
+    assert found["params"] == {"x": 0.5}
+    assert found["objectives"]["cost"] == {"value": 0.0, "lower": None, "upper": None}
+    assert "cost 0 ms, speed" in surefoot("recommend", path)
+    assert surefoot("predict", path, "x=0.5").startswith("cost 0 ms, speed")
+
+
 @pytest.mark.parametrize("ending", [",,", ",fail,", ",,no answer"])
 def test_a_row_of_one_objective_is_no_failure_of_its_configuration(write, tmp_path, ending) -> None:
     path, table = write(), tmp_path / "rows.csv"

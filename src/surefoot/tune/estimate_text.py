@@ -125,6 +125,17 @@ def estimate_texts(value: float, lower: float, upper: float) -> tuple[str, str, 
     )
 
 
+def ends_as_json(lower: float, upper: float) -> dict[str, float | None]:
+    """The ends of an interval as JSON values, null for that of zeros alone.
+
+    Example:
+        >>> ends_as_json(1.0, 2.5), ends_as_json(0.0, 0.0)
+        ({'lower': 1.0, 'upper': 2.5}, {'lower': None, 'upper': None})
+    """
+    known = (lower, upper) if lower < upper else (None, None)
+    return dict(zip(("lower", "upper"), known, strict=True))
+
+
 def estimate_text(value: float, lower: float, upper: float) -> str:
     """An estimate and its interval, which one of zeros alone has none of.
 

@@ -162,7 +162,8 @@ class MultiObjectiveBelief:
                 own, others = np.random.SeedSequence([seed, k, at[0]]).generate_state(2).tolist()
                 points, known = part.points(settings), part.belief
                 found.ends[k][:, at] = part.predict(settings)
-                found.draws[k][at] = as_array(known.draws(points, SAMPLES, own))
+                drawn = as_array(known.draws(points, SAMPLES, own))
+                found.draws[k][at] = drawn * part.fitted.values.any()  # zeros alone are zeros
                 if k == 0:  # the constraints are the same for all
                     generator, limits = torch.Generator().manual_seed(others), known.constraints
                     found.holds[at] = as_array(limits.draws(points, SAMPLES, generator))

@@ -12,7 +12,7 @@ from optuna.trial import FrozenTrial, Trial
 
 from surefoot._internal.html import as_html, value_text
 from surefoot.integrations.optuna.predictions import unmeasured_text
-from surefoot.tune.estimate_text import estimate_text, estimate_texts
+from surefoot.tune.estimate_text import ends_as_json, estimate_text, estimate_texts
 from surefoot.tune.study.trial_attributes import asked_id, failure_reason, trial_environment
 
 if TYPE_CHECKING:
@@ -214,7 +214,7 @@ class Prediction:
     def as_dict(self) -> dict[str, Any]:
         """JSON values."""
         several = {
-            name: {"value": one.value, "lower": one.lower, "upper": one.upper}
+            name: {"value": one.value, **ends_as_json(one.lower, one.upper)}
             for name, one in self.objectives.items()
         }
         found = recommendation_as_dict(self.value) | ({"objectives": several} if several else {})
@@ -226,6 +226,7 @@ def recommendation_as_dict(one: StudyRecommendation) -> dict[str, Any]:
     """JSON values."""
     return {
         **vars(one),
+        **ends_as_json(one.lower, one.upper),
         "params": dict(one.params),
         "feasibility": None if one.unmeasured else one.feasibility,
         "unmeasured": list(one.unmeasured),

@@ -29,8 +29,8 @@ def setting(value: Any) -> str:
 def interval_text(interval: Interval) -> str:
     """An interval to the precision that its width allows."""
     width = interval.upper - interval.lower
-    ends = f"{within(interval.lower, width)} to {within(interval.upper, width)}"
-    return f"{within(interval.mean, width)} ({ends})"
+    ends = f" ({within(interval.lower, width)} to {within(interval.upper, width)})"
+    return f"{within(interval.mean, width)}{ends if width or interval.mean else ''}"
 
 
 def settings_html(values: dict[str, Any]) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 from surefoot.integrations.optuna import Front, ParetoPoint
 from surefoot.tune.definition.study_file import StudyFile
-from surefoot.tune.estimate_text import Units, estimate_text
+from surefoot.tune.estimate_text import Units, ends_as_json, estimate_text
 from surefoot.tune.measuring.quantity import sole
 from surefoot.tune.plain_text import shown
 from surefoot.tune.study.state import StudyState
@@ -152,7 +152,7 @@ def point_as_json(point: ParetoPoint) -> dict[str, Any]:
         "params": point.params,
         "trials": list(point.trials),
         "objectives": {
-            name: {"value": value, "lower": point.lower[name], "upper": point.upper[name]}
+            name: {"value": value, **ends_as_json(point.lower[name], point.upper[name])}
             for name, value in point.values.items()
         },
         "probability": point.probability,
