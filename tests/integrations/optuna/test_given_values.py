@@ -246,3 +246,24 @@ def test_a_value_out_of_range_is_not_left_out_silently():
         study.optimize(lambda trial: trial.suggest_float("x", 0, 1), 1)
     with pytest.warns(UserWarning, match=r"trial 2 is left out .*'x': 1\.5.* widen"):
         study.sampler.belief(study)
+
+
+@pytest.mark.daily(1)
+def test_a_given_value_of_a_parameter_that_is_not_active_is_not_recommended():
+    numbers = {"x": FloatDistribution(0.0, 1.0), "level": IntDistribution(1, 5)}
+    mode = CategoricalDistribution(["a", "b"])
+    space = space_of({"mode": mode, **numbers}, when={"level": "mode == 'b'"})
+    study = optuna.create_study(sampler=SurefootSampler(seed=0, search_space=space))
+    for index in range(12):
+        params = {"mode": "ab"[index % 2], "x": index / 11.0}
+        params |= {"level": 1 + index % 5} if index % 2 else {}
+        shown = {name: one for name, one in {"mode": mode, **numbers}.items() if name in params}
+        value = 3.0 * (index % 2) + params["x"]
+        study.add_trial(create_trial(value=value, params=params, distributions=shown))
+    belief = study.sampler.belief(study)
+    found = belief.recommend({"level": 3})
+    assert found.params.keys() == {"mode", "x"}
+    assert belief.predict([found.params])[0][0] == found.value
+    assert belief.recommend({"mode": "b", "level": 3}).params["level"] == 3
+    with pytest.raises(InvalidInput, match="active only when"):
+        belief.recommend({"mode": "a", "level": 3})

@@ -220,8 +220,8 @@ class StudyBelief:
 
         Args:
             given: Values by name of parameters that are not to be chosen, such as the load under
-                which the configuration will run; the best of those with these values is
-                recommended.
+                which the configuration will run; the best of those with these values, where they
+                are active, is recommended.
 
         Returns:
             The configuration, with its predicted value or risk and 95 % credible interval.
@@ -484,7 +484,7 @@ def _recommendations(
     if given or now.box is not model.encoding.box:
         belief = replace(belief, space=part_of(belief.space, model.encoding.part(now.box, given)))
     best = now.values(model.configuration(recommend(belief, model.by, state).point))
-    return model.assess([{**best, **given}])
+    return model.assess([model.encoding.space.restricted({**best, **given})])
 
 
 def _merit(model: StudyBelief, one: StudyRecommendation) -> tuple[float, float, float]:
