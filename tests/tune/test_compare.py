@@ -254,6 +254,16 @@ def test_a_first_unit_that_cannot_be_converted_ends_the_comparison(write_study):
         assert not record.pairs
 
 
+@pytest.mark.long
+def test_another_name_of_the_declared_unit_is_compared_as_it_was_tuned(write_study):
+    bench = "import sys; print(10 + len(sys.argv[1]), 'qps')\n"
+    path = write_study(("timeout = 30", "timeout = 30\nunit = 'req/s'"), bench=bench)
+    assert CliRunner().invoke(app, ["tune", str(path), "--rounds", "2"]).exit_code == 0
+    for runs in (6, 8):
+        _, out, err = cli(path, "--aa", "--runs", runs)
+        assert (f"in 0 of {runs} pairs" in out, "nothing was recorded" in err) == (True, False)
+
+
 def test_runs_in_another_declared_unit_are_of_another_comparison(write_study):
     def identity(unit: str) -> dict:
         return _identity(comparing(write_study(("timeout = 30", f"timeout = 30\n{unit}"))))
