@@ -484,7 +484,9 @@ def _recommendations(
     if given or now.box is not model.encoding.box:
         belief = replace(belief, space=part_of(belief.space, model.encoding.part(now.box, given)))
     best = now.values(model.configuration(recommend(belief, model.by, state).point))
-    return model.assess([model.encoding.space.restricted({**best, **given})])
+    known = {**best, **given}
+    active = {shared_name(name) for name in model.encoding.space.restricted(known)}
+    return model.assess([{name: value for name, value in known.items() if name in active}])
 
 
 def _merit(model: StudyBelief, one: StudyRecommendation) -> tuple[float, float, float]:
