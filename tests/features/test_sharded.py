@@ -207,7 +207,11 @@ def test_a_copy_goes_on_by_itself(features: str, storage: Any) -> None:
 
 
 def test_a_copy_right_after_a_reward_asks_as_the_run_itself() -> None:
-    run = optimizer(sf.spaces.Sharded(2), features=FEATURES["exact"]())
+    kernel, arms = (
+        sf.kernels.squared_exponential(0.2),
+        sf.Arms(POINTS, storage=sf.spaces.Sharded(2)),
+    )
+    run = sf.algorithms.bbkb(arms, kernel, noise=0.1, oversampling=5.0, scale=0.3)
     run.tell(run.ask(), 1.0)
     for other in (copy.deepcopy(run), pickle.loads(pickle.dumps(run))):
         assert other.ask().arm == copy.deepcopy(run).ask().arm
