@@ -64,6 +64,7 @@ def collect(state: StudyState) -> Report:
     for count, (then, _) in past.items():
         state.opened.recommended[count] = then
     found = Findings(state, list(past))
+    under = ", ".join(f"{name}={setting(value)}" for name, value in given.items())
     outlooks = {**past, len(measured): _outlook(state)}
     predicted = intervals(*state.at_measured(model))
     fits = {
@@ -110,8 +111,8 @@ def collect(state: StudyState) -> Report:
         storage=_storage(study_file),
         seed=study_file.study.seed,
         written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        decision=decision(found, first.params),
-        given=", ".join(f"{name}={setting(value)}" for name, value in given.items()),
+        decision=decision(found, first.params, under),
+        given=under,
         environment=_environment(study_file, model, best.params),
         effects=_effects(found),
         units=study_file.units,

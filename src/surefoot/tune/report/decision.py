@@ -22,18 +22,19 @@ from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.measuring.quantity import VALUE
 from surefoot.tune.plain_text import escaped
 from surefoot.tune.report.contents import Decision, DecisionRow, Estimate, Interval, Trial
-from surefoot.tune.report.formatting import interval_text, setting
+from surefoot.tune.report.formatting import interval_text
 from surefoot.tune.study.findings import Findings
 from surefoot.tune.study.state import StudyState
 from surefoot.types import Constraint, InvalidInput
 
 
-def decision(findings: Findings, first: dict[str, Any]) -> Decision:
+def decision(findings: Findings, first: dict[str, Any], under: str) -> Decision:
     """The defaults, or the first configuration, against the recommended one.
 
     Args:
         findings: Findings on the study.
         first: The configuration that was measured first.
+        under: Values of the given variables that it holds under, in words; empty without any.
     """
     state = findings.state
     study_file, best = state.study_file, state.recommendation
@@ -75,9 +76,8 @@ def decision(findings: Findings, first: dict[str, Any]) -> Decision:
         rows.append(replace(row, contradictions=(*row.contradictions, *again)))
     title = "" if alone else "first measured" if own is None else "defaults"
     advice = _advice(state, result, own, same)
-    if advice and state.given:  # which says nothing of other conditions
-        under = ", ".join(escaped(f"{n}={setting(value)}") for n, value in state.given.items())
-        advice = f"Under {under}: {advice[0].lower()}{advice[1:]}"
+    if advice and under:  # it says nothing of other conditions
+        advice = f"Under {escaped(under)}: {advice[0].lower()}{advice[1:]}"
     return Decision(title, tuple(rows), advice)
 
 
